@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from medprobe.benchmarks import lipid
+from medprobe.benchmarks.lipid.rules import OURS, keyword_pattern
 
 NAMES = 4461  # chemicals and genes of the paper's lists
 FILES = 8
@@ -92,7 +93,7 @@ def measure(folder: Path, names: list[str], files: int) -> tuple[int, float, flo
     """Search the first `files` files: prompts, seconds, the peak of memory and the text in MB."""
     paths = sorted(folder.glob("*.xml.gz"))[:files]
     start = time.process_time()
-    harvester = lipid.Harvester({"chem": names}, PERIOD)
+    harvester = lipid.Harvester({"chem": names}, PERIOD, keyword_pattern(OURS), None)
     prompts_by_subset = lipid.harvest(paths, harvester, Counter(), Counter())
     seconds = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000

@@ -187,6 +187,23 @@ def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
     assert macro["acc_at_1_by_answer"]["value"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
+def test_prompts_without_their_subject_are_a_part(tmp_path: Path) -> None:
+    query_table = queries(query(0), query(1), query(0, subset="hard"))
+    assert not parts(query_table)["part"].str.startswith("subject:").any()
+    query_table.loc[1, "prompt"] = "He died in [Y] ."
+    by_query = parts(query_table).set_index("query_id")["part"]
+    split = by_query[by_query.str.startswith("subject:")]
+    assert split.to_dict() == {
+        "full-may_treat-0": "subject:named",
+        "full-may_treat-1": "subject:absent",
+    }  # `hard` has none of the other kind
+    query_table.to_parquet(tmp_path / "queries.parquet")
+    table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", "."))
+    scores = find("accuracy").score(table, tmp_path, FEW)["default"]
+    assert scores["full/subject:named"]["micro"]["acc_at_1"]["value"] == 1
+    assert scores["full/subject:absent"]["micro"]["acc_at_1"]["value"] == 0
+
+
 def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
     assert bins([1, 10, 10.5, 41], (0, 10, 20, 30, 40)) == ["1-10", "1-10", "11-20", "over-40"]
     query_table = queries(query(0, answer=0), query(1, answer=4))

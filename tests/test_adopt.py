@@ -1,5 +1,6 @@
 """A paper's settings in one step: what changes in params.yaml, and what stays."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,23 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
     assert params.score.bootstrap == 9
     changes = difference(before, after).splitlines()
     assert "-  steps: 3 # too few" in changes and "+train: {}" in changes
+
+
+def test_what_a_paper_knows_of_its_models_is_adopted(params_path: Path) -> None:
+    """Groups and sizes of models, and the one that Figure 2 leaves out of one data set."""
+    params_path.write_text(adopt("template_free", params_path)[1], encoding="utf-8")
+    models = load_params(params_path).models.all()
+    groups = {"general": 7, "adapted": 6, "biomedical": 3}  # section 3.1
+    assert Counter(model.group for name, model in models.items() if name != "mine") == groups
+    pairs = {name: model.larger_than for name, model in models.items() if model.larger_than}
+    assert pairs == {
+        "bert-large-uncased": "bert-base-uncased",
+        "roberta-large": "roberta-base",
+        "albert-large": "albert-base",
+    }
+    (left_out,) = [name for name, model in models.items() if not model.counts_in("t-rex-free")]
+    assert models[left_out].published == "BlueBERT-base PubMed+MIMIC"
+    assert models[left_out].counts_in("google-re-free")
 
 
 def test_a_paper_without_rewiring_leaves_it(params_path: Path) -> None:

@@ -81,7 +81,11 @@ def prompts(benchmark: BenchmarkTables) -> dict[str, list[str]]:
     return benchmark.queries.groupby("subset", sort=False)["prompt"].agg(list).to_dict()
 
 
-OURS: dict[str, Any] = {"evidences": "one", "drop": lama.RULES, "sentences": "joined"}
+OURS: dict[str, Any] = {
+    "evidences": "one",
+    "drop": [rule for rule in lama.RULES if rule != "subject_absent"],
+    "sentences": "joined",
+}
 
 
 def dropped(benchmark: BenchmarkTables) -> dict[tuple[str, str], int]:
@@ -118,7 +122,9 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
         ("google-re", "denied"): 1,
         ("google-re", "fact_twice"): 1,
         ("google-re", "prompt_twice"): 1,
+        ("google-re", "subject_absent"): 2,
         ("t-rex", "object_twice"): 1,
+        ("t-rex", "subject_absent"): 2,
     }
     read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
     assert read["sentences", "google-re"] == 4
@@ -131,8 +137,38 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
 def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.DropRule) -> None:
     denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
     benchmark = build(write(tmp_path, [BIRTH, denied]), drop=[rule])
-    name = "t-rex" if rule == "object_twice" else "google-re"
-    assert dropped(benchmark) == {("google-re", "no mask"): 2, (name, rule): 1}
+    counts = {"object_twice": {"t-rex": 1}, "subject_absent": {"google-re": 2, "t-rex": 2}}
+    expected = {(name, rule): n for name, n in counts.get(rule, {"google-re": 1}).items()}
+    assert dropped(benchmark) == {("google-re", "no mask"): 2, **expected}
+
+
+def test_only_sentences_of_parallel_sets_are_dropped_for_their_subject(tmp_path: Path) -> None:
+    named = {**BIRTH, "masked_sentences": ["Ada Berg came from [MASK]."]}
+    prompts_by_subset = prompts(build(write(tmp_path, [BIRTH, named]), drop=["subject_absent"]))
+    assert prompts_by_subset == {
+        "google-re-template": ["Ada Berg was born in [Y] ."],
+        "google-re-free": ["Ada Berg came from [Y]."],
+        "conceptnet": ["Birds can [Y]."],  # whose subjects, if any, are no part of a pair
+        "squad": ["Rust is made of [Y]."],
+    }
+
+
+def test_a_sentence_too_long_for_models_is_left_out_with_its_twin_and_counted(
+    tmp_path: Path,
+) -> None:
+    long = {**BIRTH, "uuid": "g2", "masked_sentences": ["was " * 300 + "in [MASK]."]}
+    benchmark = build(write(tmp_path, [BIRTH, long]))
+    assert dropped(benchmark)["google-re", "too_long"] == 1
+    prompts_by_subset = prompts(benchmark)
+    assert (
+        len(prompts_by_subset["google-re-template"])
+        == len(prompts_by_subset["google-re-free"])
+        == 1
+    )
+    assert len(prompts(build(tmp_path, max_words=None))["google-re-free"]) == 2
+    short = build(tmp_path, max_words=3)
+    assert dropped(short)["squad", "too_long"] == 1 and "squad" not in prompts(short)
+    assert set(benchmark.candidates["name"]) == set(short.candidates["name"])
 
 
 def test_a_fact_that_is_dropped_leaves_its_object_among_the_candidates(tmp_path: Path) -> None:
@@ -245,13 +281,19 @@ def test_the_released_files_have_the_counts_of_the_paper(
     read = benchmark.others["sources"].set_index(["what", "name"])["rows"]
     assert read["facts", "google-re"] == 5528
     assert read["sentences", "google-re"] == 6106
-    assert read["sentences", "t-rex"] == read["queries", "t-rex-free"] == 11876
+    assert read["sentences", "t-rex"] == 11876
+    assert read["queries", "t-rex-free"] == read["queries", "t-rex-template"] == 11873
     assert read["sentences", "squad"] == 305
     assert dropped(benchmark) == {
         ("google-re", "no mask"): 534,
         ("google-re", "several masks"): 287,
         ("squad", "several masks"): 3,
+        ("t-rex", "too_long"): 3,
     }
+    absent = {
+        name: count_kept(benchmark)[name, "subject_absent"] for name in ("google-re", "t-rex")
+    }
+    assert absent == {"google-re": 2188, "t-rex": 2731}
     sizes = benchmark.candidates.groupby("subset").size()
     assert sizes["squad"] == 303
     assert sizes["google-re-free"] == sizes["google-re-template"] == 870
@@ -265,7 +307,9 @@ def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> 
     rows = [
         RELATION,
         {"relation": "P36", "template": "[Y] is the seat of [X] ."},
-        {"relation": "place_of_birth", "template": "[X] comes from [Y] ."},
+        {"relation": "place_of_birth", "template": "[X] comes from [Y] .", "wording": "origin"},
+        {"relation": "place_of_birth", "template": "[X] was born in [Y] ."},
+        {"relation": "place_of_birth", "template": "[X] stems from [Y] ."},
     ]
     (data / "lama/relations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     alone, with_families = build(data), build(data, families={})
@@ -277,7 +321,11 @@ def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> 
         "A. Berg was born in [Y] .",
         "Ada Berg comes from [Y] .",
         "A. Berg comes from [Y] .",
+        "Ada Berg stems from [Y] .",
+        "A. Berg stems from [Y] .",
     ]
+    births = with_families.queries.query("subset == 'google-re-template-families'")
+    assert births["wording"].unique().tolist() == ["original", "origin", "3"]
     assert family_prompts["t-rex-template-families"] == [
         "The capital of France is [Y] .",
         "[Y] is the seat of France .",

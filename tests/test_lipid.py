@@ -4,6 +4,7 @@ import gzip
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 
 import gate_helpers
 from medprobe.benchmarks import lipid, lipid_released
-from medprobe.benchmarks.lipid.rules import FILTER_WORDS, MaskedSentence, prompt, sentences
+from medprobe.benchmarks.lipid.rules import (
+    KEYWORDS,
+    OURS,
+    PAPER,
+    MaskedSentence,
+    keyword_pattern,
+    prompt,
+    sentences,
+)
 from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -21,6 +30,7 @@ from remote_executor import run_remotely
 
 ENTITIES = ["aspirin", "BRX2", "insulin", "insulin receptor", "CAT", "LARGE", "amyloid-β"]
 FINDER = Mentions(((name, name) for name in ENTITIES), exact=is_symbol)
+PATTERN = keyword_pattern(OURS)
 
 
 @pytest.mark.parametrize(
@@ -56,17 +66,43 @@ FINDER = Mentions(((name, name) for name in ENTITIES), exact=is_symbol)
     ],
 )
 def test_each_rule(sentence: str, expected: str) -> None:
-    result = prompt(sentence, FINDER)
+    result = prompt(sentence, FINDER, PATTERN)
     assert (result.text if isinstance(result, MaskedSentence) else result) == expected
 
 
-@pytest.mark.parametrize(
-    "word", [word_form for pair in FILTER_WORDS.items() for word_form in (pair[0], *pair[1])]
-)
+@pytest.mark.parametrize("word", [word for word in OURS if word.isalpha() and word.islower()])
 def test_each_filter_word_in_any_case_and_as_a_word_only(word: str) -> None:
     for form in (word, word.upper(), word.capitalize()):
-        assert prompt(f"Aspirin, {form}, helps.", FINDER) == f"filter word: {word}"
-    assert isinstance(prompt(f"Aspirin x{word}x helps.", FINDER), MaskedSentence)
+        assert prompt(f"Aspirin, {form}, helps.", FINDER, PATTERN) == f"filter word: {word}"
+    assert isinstance(prompt(f"Aspirin x{word}x helps.", FINDER, PATTERN), MaskedSentence)
+
+
+def test_the_papers_keywords_are_those_that_it_prints() -> None:
+    """Section 3.2.3, "Quality Control"."""
+    printed = "here we investigate study propose outline ( our performed suggest However"
+    assert list(PAPER) == printed.split()
+    assert set(PAPER) < set(OURS) and KEYWORDS == {"paper": PAPER, "ours": OURS}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected_prompts"),
+    [
+        ({}, ["[Y] were given.", "[Y] helps, I am told."]),
+        ({"keywords": "paper"}, ["This suggests [Y].", "[Y] were given.", "[Y] helps, I am told."]),
+        ({"keywords": "paper", "keyword_place": "anywhere"}, ["[Y] helps, I am told."]),
+        ({"keywords": ["I am", "were"]}, ["This suggests [Y].", "[Y] (a drug) helps."]),
+        ({"keywords": "paper", "max_words": 3}, ["This suggests [Y].", "[Y] were given."]),
+    ],
+)
+def test_keywords_are_ours_the_papers_or_of_another_domain(
+    tmp_path: Path, settings: dict[str, Any], expected_prompts: list[str]
+) -> None:
+    text = "This suggests aspirin. Aspirin were given. Aspirin (a drug) helps. "
+    build(tmp_path, [record(1, text + "Quinine helps, I am told.")])
+    tables = lipid.build(tmp_path, lipid.Settings(**settings), 0)
+    assert tables.queries["prompt"].tolist() == expected_prompts
+    if "max_words" in settings:
+        assert dropped(tables)["sentence: too_long"] == 1
 
 
 @pytest.mark.parametrize(
@@ -277,10 +313,14 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     path = tmp_path / "lipid/LIPID.json"
     path.parent.mkdir()
     rows = [*ROWS, {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
+    rows.append({"type": "chem", "prompt": "[MASK]" + " acts" * 400, "answer": "aspirin"})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     benchmark = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
     assert len(benchmark.queries) == 2
-    assert benchmark.notes["dropped"].to_numpy().tolist() == [["gene", "not one mask", 1]]
+    assert benchmark.notes["dropped"].to_numpy().tolist() == [
+        ["chem", "too_long", 1],
+        ["gene", "not one mask", 1],
+    ]
 
 
 @pytest.mark.parametrize(

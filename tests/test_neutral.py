@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +12,12 @@ import probing
 from medprobe import check, methods
 from medprobe.core import neutral
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, RankingSettings
+from medprobe.core.params import Params, RankingSettings, ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
-from medprobe.metrics.results import is_compared
-from medprobe.metrics.significance import pair_systems
+from medprobe.metrics import Scoring
+from medprobe.metrics.results import is_compared, score_table
+from medprobe.metrics.significance import pair_systems, significance
+from medprobe.stages.compare import describe_controls
 from medprobe.stages.probe import prepare, probe
 
 RANKING = (
@@ -70,17 +73,63 @@ def project(
 
 
 def test_a_subject_is_taken_out_as_whole_words() -> None:
-    assert neutral.neutral_prompt("q", "Pain [Y] in painful Pain .", "Pain") == "[Y] in painful ."
-    assert neutral.neutral_prompt("q", "Does a Y bind to [Y] ?", "Y") == "Does a bind to [Y] ?"
-    assert neutral.neutral_prompt("q", "Aspirins treat [Y] .", "Aspirin") == "s treat [Y] ."
+    assert neutral.neutral_prompt("Pain [Y] in painful Pain .", "Pain") == "[Y] in painful ."
+    assert neutral.neutral_prompt("Does a Y bind to [Y] ?", "Y") == "Does a bind to [Y] ?"
+    assert neutral.neutral_prompt("Aspirins treat [Y] .", "Aspirin") == "s treat [Y] ."
 
 
 @pytest.mark.parametrize("subject", ["", "Y", "ibuprofen"])
-def test_a_prompt_that_does_not_hold_its_subject_is_refused(subject: str) -> None:
-    tables = world("aspirin treats [Y] .")
+def test_a_prompt_that_does_not_hold_its_subject_has_no_control(subject: str) -> None:
+    tables = world()
+    tables.queries.loc[0, "subject"] = subject
+    controls = neutral.neutral_tables(tables).queries
+    assert controls[["query_id", "prompt"]].to_numpy().tolist() == [["q1", "treats [Y] ."]]
     tables.queries["subject"] = subject
-    with pytest.raises(BadInput, match=r"query q0: the prompt does not hold its subject .*neutral"):
+    with pytest.raises(BadInput, match=r"benchmark toy: no prompt contains its subject.*neutral:"):
         neutral.neutral_tables(tables)
+
+
+def test_a_control_is_scored_over_the_queries_that_have_one(
+    project: Callable[..., pd.DataFrame], tmp_path: Path
+) -> None:
+    folder, scoring = tmp_path / "outputs/benchmarks/toy", Scoring(ScoreParams(bootstrap=20), 0)
+    treated = world().queries
+    again = treated.assign(query_id=["q2", "q3"], relation="may_prevent", answers=[["SNCA"]] * 2)
+    queries = pd.concat([treated, again], ignore_index=True)
+    queries.loc[0, "prompt"] = "This drug treats [Y] ."
+    replace(world(), queries=queries).write(folder)
+    project("bert", "masked", "mask_average", neutral=True)
+    path = tmp_path / "outputs/predictions/tiny/mask_average/toy.parquet"
+    scores = score_table(path, folder, scoring)
+    sizes = {
+        name: scores[name]["full"]["micro"]["acc_at_1"]["n"] for name in ("default", "neutral")
+    }
+    assert sizes == {"default": 4, "neutral": 3}
+
+
+def test_the_page_counts_the_queries_that_have_a_control(tmp_path: Path) -> None:
+    tables = world()
+    settings = params("masked", "mask_average", neutral=True)
+    tables.write(tmp_path / "toy")
+    assert describe_controls("toy", tmp_path / "toy", settings) == []
+    tables.queries.loc[0, "prompt"] = "This drug treats [Y] ."
+    tables.write(tmp_path / "toy")
+    (sentence,) = describe_controls("toy", tmp_path / "toy", settings)
+    assert sentence.startswith("1 of 2 queries have a neutral control.")
+    assert describe_controls("toy", tmp_path / "toy", params("masked", "mask_average")) == []
+
+
+def test_a_control_that_lacks_queries_is_compared_by_the_mean_over_relations() -> None:
+    def system(**weights: float) -> pd.DataFrame:
+        rows = [("full", name, name, 0.0, weight) for name, weight in weights.items()]
+        columns = ["subset", "query_id", "cluster", "acc_at_1", "weight"]
+        return pd.DataFrame(rows, columns=columns).set_index(["subset", "query_id"])
+
+    probed = system(q0=0.5, q1=0.5, q2=0.5, q3=0.5)  # q0 and q1 are of one relation
+    probed.loc[("full", "q1"), "acc_at_1"] = 1.0
+    systems = {("m", "x"): probed, ("m", "x:neutral"): system(q1=1.0, q2=0.5, q3=0.5)}
+    (row,) = significance(systems, "toy", ScoreParams(bootstrap=20), 0).to_dict("records")
+    assert (row["n"], row["difference"]) == (3, pytest.approx(1 / 2))
 
 
 @pytest.mark.parametrize(

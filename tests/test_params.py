@@ -190,6 +190,13 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
         "contrastive.medlama.step: rewiring on set-0 keeps no checkpoint of step 200: "
         "it keeps every 20 steps, and step 40",
     ),
+    "methods/masked/optiprompt/lama": (
+        {},
+        "methods.masked.optiprompt.lama: the method needs a table train, which the builder lama "
+        "never makes; choose a benchmark of biolama",
+    ),
+    "methods/masked/classifier/medlama": ({}, "the method needs a table examples, which the"),
+    "methods/chat/answering/lipid": ({"shots": [0, 3]}, "needs a table train, which the builder"),
     "models/masked/stray": ({}, "models.masked.stray: nothing says where its checkpoint is"),
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),

@@ -12,17 +12,29 @@ from medprobe.figures.rows import Drawing
 def test_every_point_has_its_name_and_numbers_in_the_file() -> None:
     points = [(100 + 9 * n, 20 + n % 3, f"a data set {n}") for n in range(9)]
     rows = pd.DataFrame(points, columns=["x", "y", "name"])
-    svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"))
+    rows["kind"] = ["first", "second", "second"] * 3
+    svg = plots.points(rows, "x", "y", "kind", ("perplexity", "acc@1"), name="name")
     for x, y, name in points:
         assert f"{name}\nperplexity {x}\nacc@1 {y}" in titles(svg)
-        assert svg.count(f'data-series="{name}"') == 1
+        assert f">{name}</text>" in svg  # next to its point
+    for number, kind in enumerate(("first", "second")):
+        marks = re.search(rf'<g [^>]*data-series="{kind}".*?</g>', svg, re.DOTALL)
+        assert marks and plots.COLOURS[number].casefold() in marks[0].casefold()
+    assert svg.count("data-series=") == 2
+
+
+def test_names_of_neighbouring_points_are_on_different_sides() -> None:
+    rows = pd.DataFrame({"x": [90, 91, 900], "y": [1.0, 1.001, 2.0], "name": ["ab", "cd", "ef"]})
+    svg = plots.points(rows.assign(kind="k"), "x", "y", "kind", ("x", "y"), name="name")
+    anchors = {name: side for side, name in re.findall(r"text-anchor:(\w+)[^>]*>(ab|cd|ef)<", svg)}
+    assert anchors == {"ab": "start", "cd": "end", "ef": "start"}
 
 
 def test_a_long_logarithmic_axis_has_powers_of_ten_alone() -> None:
     """Their labels do not overlap."""
     for highest, words in ((190, {"100", "200"}), (12000, {"100", "1,000", "10,000"})):
         rows = pd.DataFrame({"x": [90, highest], "y": [1, 2], "name": ["a", "b"]})
-        svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"))
+        svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"), name="name")
         labels = {
             text for text in re.findall(r">([\d,]+)</text>", svg) if int(text.replace(",", "")) > 60
         }

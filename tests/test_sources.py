@@ -15,7 +15,7 @@ from medprobe.commands import annotate
 from medprobe.commands.sample import sample
 from medprobe.core import params
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import ANSWER_SPACE, BenchmarkTables
 from medprobe.sample.settings import SampleSettings
 from medprobe.stages.build import build
 from package_names import own_names
@@ -132,6 +132,9 @@ def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
     } == {*sources}
     assert (source_counts["rows"] > 0).all()
     assert tables.builder == builder
+    declared = benchmarks.find(builder).tables
+    assert declared is not None
+    assert {*tables.others} - {"sources"} == {*declared} - {ANSWER_SPACE}  # which few have
     assert set(tables.queries["benchmark"]) == {"mine"}
 
 

@@ -5,10 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import probing
+from medprobe import check
 from medprobe.benchmarks import biolama, lama, lipid
 from medprobe.benchmarks.distractors import with_distractors
 from medprobe.commands.sample import sample
@@ -19,12 +25,13 @@ from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, prediction_tables, score_table, to_rows
-from medprobe.metrics.template_free import scores
+from medprobe.metrics.template_free import model_groups, perplexities, predicted, ranks
 from medprobe.metrics.template_free.analyses import analyses
+from medprobe.metrics.template_free.by_query import QueryScores
 from medprobe.metrics.template_free.cut_off import cut_off
-from medprobe.metrics.template_free.data_sets import PAPER
+from medprobe.metrics.template_free.data_sets import PAPER, DataSet, data_sets
 from medprobe.papers import MEAN, papers
-from medprobe.report.blocks import drawings
+from medprobe.report.blocks import Table, drawings
 from medprobe.report.results import Results
 from medprobe.report.template_free import chapter
 from medprobe.tracking import comparisons
@@ -127,7 +134,8 @@ def world(folder: Path) -> Params:
             )
             out = folder / "predictions" / model / "perplexity" / f"{BENCHMARK_NAMES[name]}.parquet"
             write_predictions(first_predictions, out, "perplexity")
-    models = {"masked": {"good": {"trained_until": "2022-05-01"}, "poor": {}}}
+    good = {"trained_until": "2022-05-01", "group": "biomedical", "larger_than": "poor"}
+    models = {"masked": {"good": good, "poor": {"group": "general"}}}
     probed: dict[str, Any] = {name: {} for name in BENCHMARK_NAMES.values()}
     content = {
         "benchmarks": {name: {benchmark: {}} for name, benchmark in BENCHMARK_NAMES.items()},
@@ -166,7 +174,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         )
     ]
     numbers = pd.DataFrame(rows, columns=COMPARISON)
-    tables = analyses(numbers, predictions, benchmarks, BUILDERS, params)
+    sizes = {"good": 334_000_000, "poor": 109_000_000}
+    tables = analyses(numbers, predictions, benchmarks, BUILDERS, params, parameters=sizes)
     real = {name: replace(module.METADATA, invented=False) for name, module in MODULES.items()}
     return Results(numbers, benchmarks=real, builders=BUILDERS, template_free=tables)
 
@@ -177,24 +186,135 @@ def test_models_keep_their_ranks(results: Results) -> None:
     assert "displacement" not in results.template_free  # of two models it says nothing
 
 
-def test_displacement_by_a_worked_example() -> None:
-    order = {"A": list("vwxyz"), "B": list("zyxwv")}
-    ranks = pd.DataFrame(
-        [
-            {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
-            for name, kind in (("A", "template-based"), ("B", "template-free"))
-            for place, model in enumerate(order[name], start=1)
-        ]
-    )
-    (row,) = scores.displacement(ranks).to_dict("records")
+def many_models(**about: dict[str, Any]) -> tuple[list[QueryScores], Params]:
+    """Five models, `v` to `z`, on two data sets of a kind and one of the other: of 40 queries, the
+    first of a kind are answered ever more often from `v` to `z`, those of the other ever less."""
+    scores = []
+    order = {0: "vwxyz", 1: "vwxyz", 2: "zyxwv"}
+    kinds = ["template-based", "template-based", "template-free"]
+    for place, kind in enumerate(kinds):
+        data = DataSet(f"set {place}", "lama", f"subset-{place}", kind, "general")
+        cluster = pd.Series(range(40), index=[f"q{n}" for n in range(40)])
+        item = QueryScores(data, cluster)
+        for number, model in enumerate(order[place], start=1):
+            item.accuracy[model] = (np.arange(40) < 6 * number).astype(float)
+        scores.append(item)
+    models = {model: about.get(model, {}) for model in order[0]}
+    content = {"models": {"masked": models}, "score": {"bootstrap": 200}}
+    return scores, parse_section(Params, content, "params")
+
+
+def counts_all(model: str, subset: str) -> bool:
+    return True
+
+
+def test_pairs_of_one_kind_are_the_baseline_of_pairs_of_two() -> None:
+    scores, params = many_models()
+    pairs, means = ranks.compare_rankings(scores, counts_all, params)
+    by_pair = pairs.set_index(["first", "second"])
+    assert by_pair["kinds"].tolist() == ["within template-based", ranks.BETWEEN, ranks.BETWEEN]
+    row = by_pair.loc[("set 0", "set 2")]
     assert (row["mean"], row["largest"]) == (pytest.approx((4 + 2 + 0 + 2 + 4) / 5), 4)
-    assert row["tau"] == pytest.approx(-1)
-    summary = comparisons._summary({"displacement": pd.DataFrame([row])})
-    assert summary == {"general/displacement": row["mean"], "general/tau": row["tau"]}
+    assert row["tau"] == pytest.approx(-1) and by_pair["tau"].iloc[0] == pytest.approx(1)
+    assert -1 <= row["low_tau"] <= row["tau"] <= row["high_tau"] < 0
+    by_kinds = means.set_index("kinds")
+    assert by_kinds.loc[ranks.DIFFERENCE, "tau"] == pytest.approx(-2)
+    assert by_kinds.loc[ranks.DIFFERENCE, "high_tau"] < 0
+    summary = comparisons._summary({"displacement": pairs, "displacement-means": means})
+    assert summary["general/displacement"] == row["mean"]
+    assert summary["general/tau"] == row["tau"]
+
+
+def test_an_interval_of_tau_tells_clear_rankings_from_chance() -> None:
+    scores, params = many_models()
+    for number, model in enumerate("vwxyz"):  # one query apart: another sample has other ranks
+        scores[0].accuracy[model] = (np.arange(40) < 20 + number).astype(float)
+    pairs, _ = ranks.compare_rankings(scores, counts_all, params)
+    by_pair = pairs.set_index(["first", "second"])
+    width = by_pair["high_tau"] - by_pair["low_tau"]
+    assert width[("set 0", "set 1")] > 2 * width[("set 1", "set 2")]
+
+
+@given(
+    arrays(float, (3, 7), elements=st.integers(0, 3)),
+    arrays(float, (3, 7), elements=st.integers(0, 3)),
+)
+def test_tau_is_that_of_scipy(first: np.ndarray, second: np.ndarray) -> None:
+    for value, *rows in zip(ranks.tau(first, second), first, second, strict=True):
+        expected = kendalltau(*rows).statistic
+        assert value == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_model_that_is_not_averaged_moves_no_ranks() -> None:
+    scores, params = many_models(z={"averaged": {"subset-2": False}})
+    models = params.models.all()
+    pairs, _ = ranks.compare_rankings(
+        scores, lambda model, subset: models[model].counts_in(subset), params
+    )
+    assert pairs["models"].tolist() == [5]  # the other pairs have four models: too few
+
+
+def test_groups_are_compared_over_the_same_queries() -> None:
+    about = {"v": "general", "w": "general", "y": "biomedical", "z": "biomedical"}
+    scores, params = many_models(**{name: {"group": group} for name, group in about.items()})
+    means, differences = model_groups.compare_groups(scores, params, counts_all)
+    by_group = means.set_index(["name", "group"])
+    assert by_group.loc[("set 0", "general"), ["models", "value"]].tolist() == [2, 9 / 40]
+    row = differences.set_index("name").loc["set 0"]
+    assert (row["group"], row["other"]) == ("biomedical", "general")
+    assert row["difference"] == pytest.approx((27 - 9) / 40)
+    assert 0 < row["low"] < row["difference"] < row["high"] and row["p_holm"] < 0.05
+    assert differences.set_index("name").loc["set 2", "difference"] < 0
+
+
+def test_a_large_model_is_compared_with_its_smaller_one() -> None:
+    scores, params = many_models(z={"larger_than": "v"})
+    by_set = pd.DataFrame({"name": "set 0", "model": ["v", "z"], "perplexity": [5.0, 9.0]})
+    sizes = {"v": 110_000_000, "z": 340_000_000}
+    table = model_groups.compare_sizes(scores, by_set, params, sizes).set_index("name")
+    row = table.loc["set 0"]
+    assert (row["smaller"], row["larger"]) == ("v", "z")
+    assert (row["parameters_smaller"], row["perplexity_larger"]) == (110_000_000, 9.0)
+    assert row["difference"] == pytest.approx(24 / 40) and row["p_holm"] < 0.05
+    assert table.loc["set 2", "difference"] == pytest.approx(-24 / 40)
+
+
+def test_models_are_listed_by_size_and_their_means_are_by_kind() -> None:
+    _, params = many_models(v={"group": "general", "averaged": {"subset-1": False}})
+    rows = [("set 0", "subset-0", "v", 0.2), ("set 1", "subset-1", "v", 0.6)]
+    rows += [("set 0", "subset-0", "w", 0.4), ("set 1", "subset-1", "w", 0.6)]
+    by_set = pd.DataFrame(rows, columns=["name", "subset", "model", "acc_at_1"])
+    models = params.models.all()
+    table = model_groups.describe_models(
+        by_set.assign(kind="template-free"),
+        params,
+        {"w": 7},
+        lambda model, subset: models[model].counts_in(subset),
+    )
+    columns = ["model", "group", "parameters", "sets", "acc_at_1"]
+    assert table[columns].fillna(0).to_numpy().tolist() == [
+        ["w", "", 7, 2, 0.5],
+        ["v", "general", 0, 1, 0.2],
+    ]
+
+
+def test_prompts_that_a_model_finds_likely_are_answered() -> None:
+    scores, params = many_models()
+    item = scores[0]
+    item.perplexity["v"] = np.where(item.accuracy["v"] > 0, 2.0, 50.0) + np.arange(40) / 40
+    item.perplexity["w"] = np.where(np.arange(40) % 2, np.nan, 3.0 + np.arange(40))
+    table = perplexities.correlate_prompts(scores, params).set_index("model")
+    assert table.loc["v", "rho"] < -0.5 and table.loc["v", "high_rho"] < 0
+    assert table.loc["v", "prompts"] == 40 and table.loc["w", "prompts"] == 20
+    x, y = np.log(item.perplexity["v"]), item.accuracy["v"]
+    assert table.loc["v", "r_log"] == pytest.approx(pearsonr(x, y).statistic)
+    assert table.loc["v", "rho"] == pytest.approx(spearmanr(x, y).statistic)
 
 
 def test_parallel_differences_are_paired(results: Results) -> None:
-    table = results.template_free["parallel"].set_index(["name", "model", "metric"])
+    table = results.template_free["parallel"]
+    assert set(table["sentences"]) == {predicted.ALL}  # each prompt holds its subject
+    table = table.set_index(["name", "model", "metric"])
     row = table.loc[("Google-RE", "good", "acc_at_1")]
     assert (row["template_based"], row["template_free"], row["difference"]) == pytest.approx(
         (7 / 12, 1, 5 / 12)
@@ -217,23 +337,66 @@ def test_perplexity_is_set_against_accuracy(results: Results) -> None:
             "perplexity": [1.0, 2.0, 3.0],
         }
     )
-    row = scores.correlation(points).iloc[0]
-    assert row["r"] == pytest.approx(-1) and row["p"] < 0.01
+    row = perplexities.correlate(points).iloc[0]
+    assert [row["r"], row["rho"]] == pytest.approx([-1, -1]) and row["p"] < 0.01
+    assert row["r_log"] == pytest.approx(-0.9888, abs=1e-4)
 
 
-def test_a_model_can_be_left_out_of_means() -> None:
+def test_figure_2_leaves_a_model_out_of_one_data_set() -> None:
+    """BlueBERT, of template-free T-REx alone (the paper's footnote 4)."""
+    content = {"masked": {"sound": {}, "broken": {"averaged": {"t-rex-free": False}}}}
+    models = parse_section(Models, content, "params").all()
     table = pd.DataFrame(
         {
-            "name": "SQuAD",
+            "name": ["T-REx (free)"] * 2 + ["SQuAD"] * 2,
+            "subset": ["t-rex-free"] * 2 + ["squad"] * 2,
             "kind": "template-free",
             "domain": "general",
-            "model": ["sound", "broken"],
-            "acc_at_1": [0.3, 0.2],
-            "perplexity": [40.0, 6360.65],
+            "model": ["sound", "broken"] * 2,
+            "acc_at_1": [0.3, 0.2] * 2,
+            "perplexity": [40.0, 6360.65, 20.0, 60.0],
         }
     )
-    assert scores.with_perplexity(table, ["broken"])["perplexity"].tolist() == [40.0]
-    assert len(scores.with_perplexity(table)) == 2
+    points = perplexities.select_points(table, lambda name, subset: models[name].counts_in(subset))
+    assert points["perplexity"].tolist() == [40.0, 20.0, 60.0]
+    assert len(perplexities.select_points(table, counts_all)) == 4
+
+
+def test_a_subset_that_no_data_set_has_is_refused() -> None:
+    content = {"masked": {"mine": {"averaged": {"trex-free": False}}}}
+    refused = Params.model_validate({"models": content, "folders": {"mine": "mine"}})
+    with pytest.raises(BadInput, match=r"mine\.averaged: 'trex-free' is not among.*'t-rex-free'"):
+        check.check(refused)
+
+
+def test_a_model_that_is_not_averaged_is_in_no_mean(results: Results, tmp_path: Path) -> None:
+    params = world(tmp_path)
+    models = {"masked": {"good": {}, "poor": {"averaged": False}}}
+    quiet = params.model_copy(update={"models": parse_section(Models, models, "params")})
+    folders = tmp_path / "predictions", tmp_path / "benchmarks"
+    tables = analyses(results.comparison, *folders, BUILDERS, quiet)
+    shares, means = tables["overconfidence"], tables["overconfidence-means"]
+    alone = shares[shares["model"] == "good"].groupby("kind")["favourite_share"].mean()
+    assert means.set_index("kind")["favourite_share"].to_dict() == alone.to_dict()
+    templates = tables["templates"]
+    value = templates.set_index(["model", "relation"])["value"]
+    assert value["mean", "place_of_birth"] == value["good", "place_of_birth"]
+    assert set(tables["models"]["model"]) == {"good"}
+
+
+def test_sentences_that_name_their_subject_are_compared_apart(tmp_path: Path) -> None:
+    params = world(tmp_path)
+    folder = tmp_path / "benchmarks" / BENCHMARK_NAMES["lama"]
+    queries = pd.read_parquet(folder / "queries.parquet")
+    is_absent = queries["query_id"].isin(["t-rex-free/1", "t-rex-free/2"])
+    queries.loc[is_absent, "prompt"] = "It is in [Y]"
+    queries.to_parquet(folder / "queries.parquet")
+    sets = data_sets(BUILDERS)
+    table = predicted.parallel(tmp_path / "predictions", tmp_path / "benchmarks", sets, params)
+    sizes = table[table["metric"] == "acc_at_1"].set_index(["name", "sentences", "model"])["pairs"]
+    assert sizes["T-REx", predicted.ALL, "good"] == 12
+    assert sizes["T-REx", predicted.NAMED, "good"] == 10
+    assert ("Google-RE", predicted.NAMED, "good") not in sizes.index  # all of them name it
 
 
 def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
@@ -256,8 +419,9 @@ def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
 
 def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
     [chapter_block] = chapter(results)
-    assert len(chapter_block.parts) == 7  # nothing on the ranks of two models
+    assert len(chapter_block.parts) == 9  # nothing on the ranks of two models
     assert set(drawings(chapter_block.parts)) == {
+        "template-free-groups.svg",
         "template-free-parallel.svg",
         "template-free-perplexity.svg",
         "template-free-templates.svg",
@@ -266,6 +430,23 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
         "template-free-distractors.svg",
     }
     check_snapshot("template-free", [chapter_block])
+
+
+def test_the_chapter_shows_pairs_within_a_kind_next_to_those_between() -> None:
+    scores, params = many_models()
+    pairs, means = ranks.compare_rankings(scores, counts_all, params)
+    rows = [(f"set {n}", model, 0.5, 1.0) for n in range(3) for model in "vwxyz"]
+    ranking = pd.DataFrame(rows, columns=["name", "model", "value", "rank"])
+    tables = {"rankings": ranking, "displacement": pairs, "displacement-means": means}
+    empty = pd.DataFrame(columns=COMPARISON)
+    [chapter_block] = chapter(Results(empty, template_free=tables))
+    [first] = chapter_block.parts
+    assert set(drawings([first])) == {"template-free-rankings.svg"}
+    [table] = [block for block in first.blocks if isinstance(block, Table)]
+    cells = {str(row[1]): str(getattr(row[4], "text", row[4])) for row in table.rows}
+    assert cells["within template-based"].startswith("1.00")
+    assert cells[ranks.BETWEEN].startswith("-1.00  [-1.00,")
+    assert cells[ranks.DIFFERENCE].startswith("-2.00")
 
 
 def test_one_run_holds_all_tables_and_drawings(
@@ -300,6 +481,12 @@ def runs(params: Params, **keys: str) -> list[Result]:
     return [
         result for result in comparisons.results(single, params) if result.method == "comparison"
     ]
+
+
+def test_without_any_data_set_there_is_no_analysis(tmp_path: Path) -> None:
+    params = world(tmp_path)
+    folders = tmp_path / "predictions", tmp_path / "benchmarks"
+    assert analyses(pd.DataFrame(columns=COMPARISON), *folders, {"mine": "medlama"}, params) == {}
 
 
 def test_no_data_no_chapter() -> None:

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
 from medprobe.benchmark_statistics import SHARES, token_statistics
 from medprobe.core.chances import KS
+from medprobe.core.params import ModelKind
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
 from medprobe.core.tables import BenchmarkTables
@@ -59,6 +60,29 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
         parts.append(part.assign(model=folder.name))
     columns = ["subset", "model", *TOKENS]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def count_parameters(models: Mapping[Path, ModelKind]) -> dict[str, int]:
+    """Count the parameters of models, by name. Models without a checkpoint are left out.
+
+    Args:
+        models: the kind of each model, by the folder of its checkpoint.
+    """
+    sizes = {}
+    for folder, kind in models.items():
+        if (folder / "config.json").is_file():
+            head = "causal" if kind == "chat" else kind
+            key = ["parameters", head, fingerprint([folder / "config.json"])]
+            key.append(code_fingerprint(__name__))
+            part = load_or_compute(PARTS, key, partial(_parameters, folder, head))
+            sizes[folder.name] = int(part["parameters"].iloc[0])
+    return sizes
+
+
+def _parameters(folder: Path, head: Any) -> pd.DataFrame:
+    from medprobe.engine.inspection import count_parameters
+
+    return pd.DataFrame({"parameters": [count_parameters(folder, head)]})
 
 
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:

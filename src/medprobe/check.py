@@ -5,6 +5,7 @@ section takes from another.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from medprobe.core.params import IMPORTED, Choices, Params, Section, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import BASELINE
+from medprobe.metrics.template_free.data_sets import PAPER
 
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
 STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
@@ -63,8 +65,8 @@ def check(params: Params) -> None:
     metrics.catalog()  # a plugin's file can be broken
 
 
-def _check_settings(kind: type[Section], choices: Choices, where: str) -> None:
-    parse_section(kind, choices, f"params.yaml: {where}")
+def _check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
+    return parse_section(kind, choices, f"params.yaml: {where}")
 
 
 def _check_sweeps(params: Params) -> None:
@@ -146,6 +148,11 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     facts = params.models.all()[name]
     _check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
     _check_published(facts.published, where)
+    others = [other for other in params.models.all() if other != name]
+    _check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
+    for subset in facts.averaged if isinstance(facts.averaged, dict) else ():
+        subsets = [data.subset for data in PAPER]
+        _check_name(subset, subsets, f"models.{kind}.{name}.averaged")
 
 
 def _check_published(name: str | None, where: str) -> None:
@@ -172,7 +179,8 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         _check_name(benchmark, benchmark_names, where)
-        _check_settings(plugin.Settings, choices, f"{where}.{benchmark}")
+        settings = _check_settings(plugin.Settings, choices, f"{where}.{benchmark}")
+        _check_tables(params, plugin.needs_tables(settings), benchmark, f"{where}.{benchmark}")
         for name in choices.get(SETS, []):
             _check_name(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
             if (step := choices.get(STEP)) is not None:
@@ -181,6 +189,26 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
             for value in values:
                 swept = params.sweeps.values()[setting]
                 _check_name(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
+
+
+def _check_tables(params: Params, needed: Sequence[str], benchmark: str, where: str) -> None:
+    """Raise BadInput where a method needs a table that the benchmark's builder never makes."""
+    from medprobe import benchmarks
+
+    builder = params.builder(benchmark)
+    tables = benchmarks.find(builder).tables
+    missing = [name for name in needed if tables is not None and name not in tables]
+    if missing:
+        makers = [name for name in benchmarks.list_names() if _makes(name, missing)]
+        problem = f"the method needs a table {missing[0]}, which the builder {builder} never makes"
+        remedy = f"choose a benchmark of {' or '.join(makers)}, or remove the setting"
+        raise BadInput(f"params.yaml: {where}", problem, remedy)
+
+
+def _makes(builder: str, tables: Sequence[str]) -> bool:
+    from medprobe import benchmarks
+
+    return {*tables} <= {*(benchmarks.find(builder).tables or ())}
 
 
 def _check_workers(params: Params, kind: str, name: str) -> None:

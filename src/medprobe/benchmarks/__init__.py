@@ -35,6 +35,9 @@ class Benchmark:
             `data`. With `many_files` it takes an executor as its fourth argument.
         gate_sources: files below `data/` that the expectations of the benchmark read themselves.
         many_files: whether `build` reads so many files that it divides the work.
+        tables: the further tables that `build` can make for methods, such as `train`. A method that
+            needs another one is refused before any stage runs. None: not declared, so that only
+            the method itself can refuse.
     """
 
     metadata: Metadata
@@ -42,6 +45,7 @@ class Benchmark:
     build: Callable[..., BenchmarkTables]
     gate_sources: tuple[str, ...] = ()
     many_files: bool = False
+    tables: tuple[str, ...] | None = None
 
 
 def list_names() -> list[str]:

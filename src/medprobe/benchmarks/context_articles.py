@@ -10,4 +10,6 @@ METADATA = replace(
     terms="umls",
     sources=(*context.UMLS, "articles"),
 )
-BENCHMARK = Benchmark(METADATA, context.Settings, context.build, many_files=True)
+BENCHMARK = Benchmark(
+    METADATA, context.Settings, context.build, many_files=True, tables=context.TABLES
+)

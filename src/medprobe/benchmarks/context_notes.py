@@ -9,4 +9,6 @@ METADATA = replace(
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement",
     sources=(*context.UMLS, "notes"),
 )
-BENCHMARK = Benchmark(METADATA, context.Settings, context.build, many_files=True)
+BENCHMARK = Benchmark(
+    METADATA, context.Settings, context.build, many_files=True, tables=context.TABLES
+)

@@ -15,7 +15,14 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, counts, diskne
-from medprobe.benchmarks.diskne.examples import UMLS, DiskneSettings, read_pairs, tables, with_texts
+from medprobe.benchmarks.diskne.examples import (
+    TABLES,
+    UMLS,
+    DiskneSettings,
+    read_pairs,
+    tables,
+    with_texts,
+)
 from medprobe.benchmarks.diskne.negatives import KINDS
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -144,4 +151,4 @@ def _placed(negatives: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1])
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1], tables=TABLES)

@@ -25,6 +25,8 @@ from medprobe.benchmarks.families import (
     further_wordings,
     with_families,
 )
+from medprobe.benchmarks.sentence_length import TOO_LONG, SentenceSettings, is_too_long
+from medprobe.core.neutral import holds_subject
 from medprobe.core.params import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.sources import lama
@@ -40,9 +42,9 @@ METADATA = Metadata(
     cluster="subject_id",
 )
 
-# Rules of ours: the sentence gives its object away; most raters denied the fact; the prompt, or the
-# fact of a parallel pair, is there already.
-DropRule = Literal["object_twice", "denied", "prompt_twice", "fact_twice"]
+# Rules of ours: the sentence gives its object away; that of a parallel pair lacks its subject; most
+# raters denied the fact; the prompt, or the fact of a parallel pair, is there already.
+DropRule = Literal["object_twice", "subject_absent", "denied", "prompt_twice", "fact_twice"]
 RULES: Final[tuple[DropRule, ...]] = get_args(DropRule)
 DataSetName = Literal["google-re", "t-rex", "conceptnet", "squad"]
 SETS: Final[tuple[DataSetName, ...]] = get_args(DataSetName)
@@ -50,12 +52,13 @@ ANOTHER: Final = "another sentence of the fact is asked"
 COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
 
-class Settings(SampledSettings):
+class Settings(SampledSettings, SentenceSettings):
     """Which sentences are asked.
 
     As the paper has it every one, and none is dropped that can be asked at all, which is one with a
-    single mask. `distractors` names, for a subset, a list of further entities, a file of
-    `data/lama`: the subset is ranked with and without them (the paper's Table 6).
+    single mask that models can read whole. `distractors` names, for a subset, a list of further
+    entities, a file of `data/lama`: the subset is ranked with and without them (the paper's Table
+    6).
     """
 
     sets: tuple[DataSetName, ...] = SETS
@@ -66,8 +69,9 @@ class Settings(SampledSettings):
     evidences: Literal["all", "one"] = "all"
     """Query `all` sentences of a fact, or `one`: the first that no rule drops."""
     drop: tuple[DropRule, ...] = ()
-    """Rules that drop a sentence: its object is in the sentence twice, most raters denied the fact,
-    its prompt or its fact already occurred. The paper drops none."""
+    """Rules that drop a sentence: its object is in the sentence twice, the sentence of a parallel
+    pair does not contain its subject, most raters denied the fact, its prompt or its fact already
+    occurred. The paper drops none."""
     distractors: dict[str, Path] = Field({})
     """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
     them (the paper's Table 6)."""
@@ -167,17 +171,15 @@ def _facts(
 
 def _templates(name: str, folder: Path, *, has_families: bool) -> dict[str, dict[str, str]]:
     """The templates of a set. Google-RE's own are in code, and only further ones in the file."""
+    originals = lama.GOOGLE_RE_TEMPLATES
     if name == "t-rex":
         return lama.read_templates(folder)
     if name != "google-re":
         return {}
-    listed = lama.read_templates(folder) if has_families else {}
-    templates = {}
-    for relation, template in lama.GOOGLE_RE_TEMPLATES.items():
-        others = (text for text in listed.get(relation, {}).values() if text != template)
-        numbered = enumerate(others, start=2)
-        templates[relation] = {ORIGINAL: template, **{str(n): text for n, text in numbered}}
-    return templates
+    if not has_families:
+        return {relation: {ORIGINAL: template} for relation, template in originals.items()}
+    listed = lama.read_templates(folder, originals)
+    return {relation: listed[relation] for relation in originals}
 
 
 def _wordings(rows: list[tuple], templates: dict[str, dict[str, str]]) -> dict[str, list[Wording]]:
@@ -235,7 +237,9 @@ def _usable(
             prompt = " ".join(text.split()).replace(lama.MASK, SLOT)
             rules = {
                 flaw(text, surface, item.object) or "": True,
+                TOO_LONG: is_too_long(prompt, settings.max_words),
                 "no template": bool(templates) and item.relation not in templates,
+                "subject_absent": bool(templates) and not holds_subject(prompt, item.subject),
                 "denied": not item.accepted,
                 "prompt_twice": prompt in prompts,
                 "fact_twice": bool(templates) and first_places.get(fact, place) != place,
@@ -291,4 +295,4 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",))
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",), tables=())

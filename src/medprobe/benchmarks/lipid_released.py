@@ -12,7 +12,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.benchmarks import Benchmark, counts, lipid
-from medprobe.core.params import Section
+from medprobe.benchmarks.sentence_length import TOO_LONG, SentenceSettings, is_too_long
 from medprobe.core.tables import CANDIDATE_COLUMNS, SLOT, BenchmarkTables
 from medprobe.sources import lipid as released
 
@@ -21,21 +21,27 @@ CUT_OFF: Final = "2021-12-31"  # the paper's: its abstracts came to PubMed later
 METADATA = replace(lipid.METADATA, sources=(SOURCE,))
 
 
-class Settings(Section):
-    """Nothing is left to choose."""
+class Settings(SentenceSettings):
+    """The longest sentence."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build both subsets in the file's order; every prompt with one mask is a query.
+    """Build both subsets in the file's order.
+
+    Every prompt with one mask is a query, unless it is too long.
 
     Raises:
         BadInput: a file that is amiss.
     """
     prompts = released.read(data / SOURCE)
-    rows = [
-        row for row in prompts if row.prompt.count(released.MASK) == 1 and SLOT not in row.prompt
-    ]
-    dropped = Counter(row.kind for row in prompts) - Counter(row.kind for row in rows)
+    rows, dropped = [], Counter[tuple[str, str]]()
+    for row in prompts:
+        if row.prompt.count(released.MASK) != 1 or SLOT in row.prompt:
+            dropped[row.kind, "not one mask"] += 1
+        elif is_too_long(row.prompt, settings.max_words):
+            dropped[row.kind, TOO_LONG] += 1
+        else:
+            rows.append(row)
     numbers: Counter[str] = Counter()
     queries = []
     for row in rows:
@@ -61,16 +67,16 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         [(entity, entity, kind, kind) for kind, entity in sorted(names)], columns=CANDIDATE_COLUMNS
     )
     rule = pd.DataFrame(
-        [(kind, "not one mask", count) for kind, count in sorted(dropped.items())],
+        [(*key, count) for key, count in sorted(dropped.items())],
         columns=["subset", "rule", "count"],
     )
     notes = {"dropped": rule, "appearances": lipid.appearances(table)}
     read = [
         *counts.by_name(SOURCE, "prompts", (row.kind for row in prompts)),
-        *counts.by_name(SOURCE, "dropped", dropped.elements()),
+        *counts.by_name(SOURCE, "dropped", (kind for kind, _ in dropped.elements())),
         *counts.by_name("", "queries", table["subset"]),
     ]
     return BenchmarkTables(table, candidates, notes, {"sources": counts.table(read)})
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, tables=())

@@ -43,4 +43,4 @@ def build(data: Path, settings: MedlamaSettings, seed: int) -> BenchmarkTables:
     return tables(queries, settings, seed, read, keep_order=True)
 
 
-BENCHMARK = Benchmark(METADATA, MedlamaSettings, build)
+BENCHMARK = Benchmark(METADATA, MedlamaSettings, build, tables=())

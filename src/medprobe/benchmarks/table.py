@@ -265,4 +265,4 @@ def _without_slash(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, tables=(ANSWER_SPACE,))

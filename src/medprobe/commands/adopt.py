@@ -101,7 +101,12 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
         name = _file_name(printed)
         if model.hub and name not in user_models:
             fetch[name] = {"hub": model.hub, "revision": model.revision}
-            models[model.kind][name] = {"published": printed}
+            facts: dict[str, Any] = {"published": printed, "group": model.group}
+            if model.larger_than:
+                facts["larger_than"] = _file_name(model.larger_than)
+            if model.averaged is not True:
+                facts["averaged"] = model.averaged
+            models[model.kind][name] = facts
     sections: dict[str, Any] = {name: {} for name in SAMPLE}
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}

@@ -12,7 +12,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.errors import BadInput, quote
+from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT, BenchmarkTables
 
 VARIANT: Final = "neutral"
@@ -21,32 +21,48 @@ VARIANT: Final = "neutral"
 def neutral_tables(tables: BenchmarkTables) -> BenchmarkTables:
     """Return the benchmark with the subjects removed from its prompts; answers and candidates stay.
 
+    A query whose prompt does not contain its subject has no such control, and is left out.
+
     Raises:
-        BadInput: A prompt does not contain its subject.
+        BadInput: No prompt contains its subject.
     """
-    columns = (tables.queries[name] for name in ("query_id", "prompt", "subject"))
-    prompts = [neutral_prompt(*row) for row in zip(*columns, strict=True)]
-    return replace(tables, queries=tables.queries.assign(prompt=prompts))
+    queries = select_controlled(tables.queries)
+    if queries.empty:
+        names = ", ".join(tables.queries["benchmark"].unique())
+        problem = "no prompt contains its subject, so there is no neutral prompt to ask"
+        raise BadInput(f"benchmark {names}", problem, "set neutral: false, or remove the setting")
+    pairs = zip(queries["prompt"], queries["subject"], strict=True)
+    prompts = [neutral_prompt(prompt, subject) for prompt, subject in pairs]
+    return replace(tables, queries=queries.assign(prompt=prompts))
 
 
-def neutral_prompt(query: str, text: str, subject: str) -> str:
+def select_controlled(queries: pd.DataFrame) -> pd.DataFrame:
+    """Select the queries whose prompt contains their subject: those that have a neutral prompt."""
+    pairs = zip(queries["prompt"], queries["subject"], strict=True)
+    is_controlled = [holds_subject(prompt, subject) for prompt, subject in pairs]
+    return queries[is_controlled].reset_index(drop=True)
+
+
+def holds_subject(prompt: str, subject: str) -> bool:
+    """Return whether a prompt contains its subject, as it is written.
+
+    >>> holds_subject("He died in [Y] .", "Ada Berg"), holds_subject("Is [Y] a Y ?", "Y")
+    (False, True)
+    """
+    return bool(subject) and any(subject in part for part in prompt.split(SLOT))
+
+
+def neutral_prompt(text: str, subject: str) -> str:
     """Remove the subject from a prompt: as whole words, or wherever it occurs if never as such.
 
     Args:
-        query: The query's id, for errors.
-        text: The prompt, with one slot.
+        text: The prompt, with one slot. It contains the subject.
         subject: The text to remove.
 
-    Raises:
-        BadInput: The prompt does not contain its subject.
-
-    >>> neutral_prompt("q1", "Pain may follow a painful [Y] .", "Pain")
+    >>> neutral_prompt("Pain may follow a painful [Y] .", "Pain")
     'may follow a painful [Y] .'
     """
     parts = text.split(SLOT)
-    if not subject or not any(subject in part for part in parts):
-        problem = f"the prompt does not hold its subject {quote(subject)}"
-        raise BadInput(f"query {query}", problem, "leave neutral out of the benchmark's settings")
     literal = re.escape(subject)
     whole_word = rf"(?<!\w){literal}(?!\w)"
     name = whole_word if any(re.search(whole_word, part) for part in parts) else literal

@@ -162,11 +162,27 @@ class ModelParams(Section):
     checkpoints` lists them. Its published numbers then appear in the report."""
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
-    averaged: bool = True
-    """Whether the model counts in means over models."""
     lower_case: bool = False
     """Whether the fetched checkpoint reads all texts in lower case and without accents, as BERT's
     `do_lower_case` does. Otherwise its own tokenizer decides."""
+    group: str | None = Field(None, min_length=1)
+    """The group of models that it belongs to, such as `general`, `adapted` or `biomedical`. The
+    report compares the groups."""
+    larger_than: str | None = None
+    """The smaller model of its family, such as `bert-base` of `bert-large`. The report compares the
+    two."""
+    averaged: bool | dict[str, bool] = True
+    """Whether the model counts in means over models. `{t-rex-free: false}`: in all but those of
+    this subset."""
+
+    def counts_in(self, subset: str) -> bool:
+        """Return whether the model counts in means over models on a subset.
+
+        >>> ModelParams(averaged={"t-rex-free": False}).counts_in("squad")
+        True
+        """
+        averaged = self.averaged
+        return averaged.get(subset, True) if isinstance(averaged, dict) else averaged
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq", "imported"]

@@ -135,6 +135,24 @@ def heads(config: Any) -> tuple[Trained, ...]:
     return ("encoder",)
 
 
+def count_parameters(folder: Path, head: Head) -> int:
+    """Count the parameters of a checkpoint as it is probed: with its head, shared weights once.
+
+    They follow from its configuration, which every loaded checkpoint is checked against. No weight
+    is read. A pooler counts for no head, since no method reads it.
+
+    Raises:
+        BadInput: as `read_config`.
+    """
+    with torch.device("meta"):
+        model = AUTO_CLASSES[head].from_config(read_config(folder))
+    sizes = {id(weight): weight.numel() for weight in model.parameters()}
+    pooler = getattr(model, "pooler", None) or getattr(model.base_model, "pooler", None)
+    for weight in pooler.parameters() if isinstance(pooler, torch.nn.Module) else ():
+        sizes.pop(id(weight), None)
+    return sum(sizes.values())
+
+
 def read_model(
     folder: Path, head: Head, config: Any, **placement: Any
 ) -> tuple[Any, tuple[str, ...]]:

@@ -26,6 +26,9 @@ LETTERS: Final = 22  # in one line of a label
 ENTRY: Final = 60  # letters in one line of the legend
 TICKS: Final = 60  # letters below an axis, side by side
 WHOLE: Final = 4  # an axis that reaches so far needs no fractions
+FONT: Final = 7  # points, of names next to points
+LETTER: Final = 0.55 * FONT  # their width per letter, about
+LINE: Final = 1.1 * FONT  # their height
 MOST_STEPS: Final = 100  # a logarithmic axis that reaches so many times further has powers of ten
 
 
@@ -171,30 +174,66 @@ def curves(
         return finish(_texts(rows, x, series, percent))
 
 
-def points(rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str]) -> str:
-    """Draw one point per row; each has its name (the column `series`) in the legend.
+def points(
+    rows: pd.DataFrame, x: str, y: str, series: str, labels: tuple[str, str], *, name: str
+) -> str:
+    """Draw one point per row with its name next to it, a colour for each series.
 
     `x` has a logarithmic scale.
+
+    Args:
+        rows: with the columns that the other arguments name.
+        x: a column of numbers above 0.
+        y: a column of numbers.
+        series: a column of names, which are in the legend.
+        labels: of both axes.
+        name: a column with the name of each point.
     """
     from matplotlib.ticker import LogLocator
 
     rows = rows.dropna(subset=[x, y])
-    texts = {}
-    with drawing(3.2) as (axes, finish):
-        for index, row in enumerate(rows.to_dict("records")):
-            name = str(row[series])
-            style = {"markersize": 6, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
-            axes.plot(row[x], row[y], _mark(index), color=_colour(index), **style)
-            at, value = (_format(row[key]) for key in (x, y))
-            texts[name] = [f"{name}\n{labels[0]} {at}\n{labels[1]} {value}"]
+    texts, names = {}, []
+    with drawing(3.6) as (axes, finish):
+        for index, (kind, part) in enumerate(rows.groupby(series, sort=True)):
+            style = {"markersize": 6, "label": wrapped(str(kind), ENTRY)}
+            gid = f"{VALUES}: {kind}"
+            axes.plot(part[x], part[y], _mark(index), color=_colour(index), gid=gid, **style)
+            lines = []
+            for row in part.to_dict("records"):
+                names.append((str(row[name]), (row[x], row[y]), _colour(index)))
+                at, value = (_format(row[key]) for key in (x, y))
+                lines.append(f"{row[name]}\n{labels[0]} {at}\n{labels[1]} {value}")
+            texts[str(kind)] = lines
         axes.set_xscale("log", subs=[])
         steps = (1, 2, 5) if rows[x].max() < MOST_STEPS * rows[x].min() else (1,)
         axes.xaxis.set_major_locator(LogLocator(subs=steps))
         axes.xaxis.set_major_formatter("{x:,g}")
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        axes.margins(x=0.12, y=0.12)
+        axes.margins(x=0.2, y=0.12)
+        _write_names(axes, names)
         return finish(texts)
+
+
+def _write_names(axes: Any, names: Sequence[tuple[str, tuple[float, float], str]]) -> None:
+    """Write names next to their points, on the first side where they cover no other name."""
+    axes.autoscale_view()
+    scale = 72 / axes.figure.dpi  # pixels to points
+    boxes: list[tuple[float, float, float]] = []  # left, right and lower edge, in points
+    for name, point, colour in names:
+        across, up = (scale * edge for edge in axes.transData.transform(point))
+        width = LETTER * len(name)
+        for side, below in ((1, 3), (-1, 3), (1, -10), (-1, -10)):
+            start = across + 5 if side > 0 else across - 5 - width
+            box = (start, start + width, up + below)
+            if not any(
+                box[0] < b[1] and b[0] < box[1] and abs(box[2] - b[2]) < LINE for b in boxes
+            ):
+                break
+        boxes.append(box)
+        align = "left" if side > 0 else "right"
+        about = {"textcoords": "offset points", "fontsize": FONT, "color": colour, "ha": align}
+        axes.annotate(name, point, (5 * side, below), **about)
 
 
 def _format(value: float) -> str:

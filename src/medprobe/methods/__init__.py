@@ -132,6 +132,17 @@ class Method(Protocol):
         """
         return [self.checkpoint]
 
+    @classmethod
+    def needs_tables(cls, settings: Any) -> tuple[str, ...]:
+        """Name the benchmark's further tables without which nothing can be predicted.
+
+        Default: none. A benchmark whose builder makes no such table is refused by `medprobe check`.
+
+        Args:
+            settings: those of the method, as in `params.yaml`.
+        """
+        return ()
+
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """Divide a benchmark into tasks. Default: one per relation and subset.
 

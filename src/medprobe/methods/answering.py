@@ -99,6 +99,11 @@ class Answering(Method):
         choices = product(settings.templates or templates, settings.shots, forms)
         return [f"{template}-{shots}-shot-{form}" for template, shots, form in choices]
 
+    @classmethod
+    def needs_tables(cls, settings: Settings) -> tuple[str, ...]:
+        """Facts to show, where any are shown."""
+        return (TRAIN,) if any(settings.shots) else ()
+
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with the facts that may be shown."""
         tasks = super().tasks(tables, k)

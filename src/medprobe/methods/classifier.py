@@ -130,6 +130,11 @@ class Classifier(Method):
         """The checkpoint, where the variant has a model."""
         return [] if VARIANTS[pass_.rpartition("/")[0]].learning == "none" else [self.checkpoint]
 
+    @classmethod
+    def needs_tables(cls, settings: Settings) -> tuple[str, ...]:
+        """Examples to train on, and how they are split."""
+        return tuple(TABLES)
+
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """One a disease, with all examples and the disease's splits; nothing is ranked.
 

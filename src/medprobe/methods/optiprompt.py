@@ -10,7 +10,7 @@ Source: Zhong et al., NAACL 2021; Sung et al., 2021, use it for BioLAMA.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import pandas as pd
 import torch
@@ -29,6 +29,8 @@ from medprobe.engine.soft_released import Released
 from medprobe.engine.soft_training import Quality, SoftTraining
 from medprobe.engine.training_state import StateFile
 from medprobe.methods import Method, Task
+
+SPLITS: Final = ("train", "dev")  # tables of the benchmark
 
 
 class Optiprompt(Method):
@@ -87,6 +89,11 @@ class Optiprompt(Method):
         """The seeds."""
         return [str(self.seed + i) for i in range(self.settings.seeds)]
 
+    @classmethod
+    def needs_tables(cls, settings: Settings) -> tuple[str, ...]:
+        """Facts to train on, and to choose the epoch by."""
+        return SPLITS
+
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """One a subset and relation, with its rows of the tables `train` and `dev`.
 
@@ -97,7 +104,7 @@ class Optiprompt(Method):
         for subset, subset_queries, candidates in tables.subsets():
             for relation, rows in subset_queries.groupby("relation"):
                 name, queries = f"{subset} {relation}", rows.reset_index(drop=True)
-                splits = {split: _select_rows(tables, split, queries) for split in ("train", "dev")}
+                splits = {split: _select_rows(tables, split, queries) for split in SPLITS}
                 tasks.append(Task(name, queries, candidates, k, splits, rule))
         return tasks
 

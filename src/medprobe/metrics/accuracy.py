@@ -1,7 +1,8 @@
 """acc@k for every query, from the prediction table alone.
 
 A query counts as right at k where one of its first k predictions is a hit, and as wrong where it
-has no prediction. Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
+has no prediction. A query without a neutral prompt does not count for the neutral control.
+Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
+from medprobe.core import neutral
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
@@ -92,8 +94,13 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     has_scores = ties and bool(predictions["score"].notna().all())
     if predictions.empty:
         return _values_of_run(predictions, queries, has_scores)
-    runs = predictions.groupby(["variant", "replicate"])
-    tables = [_values_of_run(rows, queries, has_scores) for _, rows in runs]
+    controlled = None  # the queries that have a neutral prompt
+    tables = []
+    for (variant, _), rows in predictions.groupby(["variant", "replicate"]):
+        if neutral.is_control(variant) and controlled is None:
+            controlled = neutral.select_controlled(queries)
+        of_variant = controlled if neutral.is_control(variant) else queries
+        tables.append(_values_of_run(rows, of_variant, has_scores))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -482,5 +482,7 @@ def _differences(
             continue
         rows = first[is_defined]
         answers = pd.factorize(rows["answer"])[0] if "answer" in rows else None
-        clusters, weights = pd.factorize(rows["cluster"])[0], rows["weight"].to_numpy(float)
+        # A control can lack queries. Each of the rest then counts more in the mean over relations.
+        weights = np.fmax(rows["weight"], second.loc[rows.index, "weight"]).to_numpy(float)
+        clusters = pd.factorize(rows["cluster"])[0]
         yield metric, Differences(values[is_defined], weights, clusters, answers)

@@ -1,7 +1,8 @@
 """Parts of a subset that are scored by themselves.
 
-By the length of answers, by whether an answer is common in its relation, by how often a fact was
-read, by the wording and kind of name in a family of queries.
+By the length of answers, by whether an answer is common in its relation, by whether the prompt
+contains its subject, by how often a fact was read, by the wording and kind of name in a family of
+queries.
 
 A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a benchmark's own
 subsets have no slash.
@@ -18,6 +19,7 @@ import pandas as pd
 
 from medprobe.core.commonest import has_common_answer
 from medprobe.core.errors import BadInput
+from medprobe.core.neutral import holds_subject
 
 FACT: Final = ["subject_cui", "relation", "object_cui"]
 LENGTHS: Final = (0, 10, 20, 30, 40)  # characters; Meng et al. 2022, section 5.1
@@ -50,8 +52,9 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     """`query_id, part` of every query.
 
     By the mean length of its answers in characters, by whether one of them is common
-    (`has_common_answer`), by the wording and kind of name in a family and, where `facts` are given,
-    by the number of times that a taught model has read its best-read answer.
+    (`has_common_answer`), by whether the prompt contains the subject, by the wording and kind of
+    name in a family and, where `facts` are given, by the number of times that a taught model has
+    read its best-read answer.
     """
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
@@ -62,12 +65,22 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     )
     common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
     by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
-    tables = [by_length, by_answer]
+    tables = [by_length, by_answer, _by_subject(queries)]
     if facts:
         tables.append(_by_times(queries, facts))
     if "family_id" in queries:
         tables.append(_by_family_member(queries))
     return pd.concat(tables, ignore_index=True)
+
+
+def _by_subject(queries: pd.DataFrame) -> pd.DataFrame:
+    """Whether the prompt contains its subject, in the subsets where some do and some do not."""
+    pairs = zip(queries["prompt"], queries["subject"], strict=True)
+    named = pd.Series([holds_subject(*pair) for pair in pairs], queries.index, dtype=bool)
+    is_split = named.groupby(queries["subset"]).transform("nunique") > 1
+    part = named.map({True: "subject:named", False: "subject:absent"})
+    table = pd.DataFrame({"query_id": queries["query_id"], "part": part})
+    return table[is_split]
 
 
 def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:

@@ -46,6 +46,8 @@ class PaperModel(Section):
     kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
     heads: tuple[ModelKind, ...] = ()  # further ones that it has
     group: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
+    larger_than: str = ""  # the smaller model of its family, by its name in the tables
+    averaged: bool | dict[str, bool] = True  # in which means over models the paper counts it
     gated: bool = False  # does the hub ask for consent?
     named_by: str = ""  # the section of the paper or the file of its code that names it
     note: str = ""  # if nothing names it: what is not stated, and what is taken

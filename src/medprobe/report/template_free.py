@@ -32,10 +32,43 @@ EDGES: Final = {  # the interval of a column
     "value": ("low", "high"),
     "value_more": ("low_more", "high_more"),
     "difference": ("low", "high"),
+    **{name: (f"low_{name}", f"high_{name}") for name in ("mean", "tau", "r_log", "rho")},
 }
 CUT_OFF: Final = (
     "Unseen: the model's training ended by the cut-off date of the sentences. May be read: it "
     "ended later. Unknown: params.yaml has no trained_until for the model."
+)
+PAIR: Final = ("smaller", "larger")
+RANKS: Final = (
+    "Means over the pairs of data sets of a domain; both: a pair across domains. Pairs within a "
+    "kind are the baseline: what pairs between the kinds differ more by is of the kind. Intervals "
+    "draw queries, not models."
+)
+PAIRS: Final = "Rank displacement of the models between two data sets, and Kendall's τ, by acc@1"
+GROUPS: Final = (
+    "Differences of the groups' means over the same queries, points. The models are these and are "
+    f"not drawn. {MARK} not significant, as above"
+)
+MODELS: Final = (
+    "Parameters as the model is probed, shared weights once; acc@1 and perplexity are means over "
+    "the data sets of a kind"
+)
+SIZES: Final = (
+    "A model and the smaller one of its family (larger_than in params.yaml) over the same queries; "
+    f"difference: larger minus smaller; perplexity: micro means. {MARK} not significant: the "
+    "corrected p of the paired permutation test is .05 or more"
+)
+CORRELATIONS: Final = (
+    "A few prompts with names that a model never read make most of a mean perplexity, and of r; "
+    "the logarithm and ranks (ρ) depend on them less. No p is corrected"
+)
+PROMPTS: Final = (
+    "Perplexity and a hit at rank 1, over the prompts of a data set for one model, with intervals "
+    "over clusters of queries. Negative: what a model finds likely, it answers more often"
+)
+VARIETY: Final = (
+    "Favourite share and acc@1 over the models of a data set. Negative: models that repeat "
+    "themselves less are right more often"
 )
 
 
@@ -43,6 +76,8 @@ def chapter(results: Results) -> list[Chapter]:
     """A chapter of its own, or nothing where no such data set was probed."""
     parts = [
         *_rankings(results),
+        *_groups(results),
+        *_sizes(results),
         *_parallel(results),
         *_means(results),
         *_perplexity(results),
@@ -64,14 +99,55 @@ def _rankings(results: Results) -> list[Part]:
     plot = plots.intervals(rows, "name", "model", "rank by acc@1, 1 is the best", False)
     drawing = Drawing("template-free-rankings", plot, "Ranks of the models in each data set.")
     formats = {"mean": "{:.2f}", "tau": "{:.2f}"}
-    by_domain = moved.groupby("domain", as_index=False)[["mean", "tau"]].mean()
-    caption = "Rank displacement of the models between two data sets, and Kendall's τ"
-    blocks: list[Block] = [
-        drawing,
-        _table(by_domain, formats, "Means over the pairs of data sets of a domain"),
-        _table(moved, formats, caption),
-    ]
-    return part("Do both kinds rank models alike?", blocks)
+    about = {"mean": "displacement, mean", "tau": "Kendall's τ", "model": "moved most"}
+    means = results.template_free["displacement-means"]
+    return part(
+        "Do both kinds rank models alike?",
+        [drawing, _table(means, formats, RANKS, **about)],
+        folded("Pair by pair", [_table(moved, formats, PAIRS, **about)]),
+    )
+
+
+def _groups(results: Results) -> list[Part]:
+    """Research question 3: groups of models, with the models by size."""
+    means, models = (results.template_free.get(name) for name in ("groups", "models"))
+    if models is None:
+        return []
+    blocks: list[Block] = []
+    if means is not None:
+        label = plots.label("acc_at_1")
+        plot = plots.intervals(means, "name", "group", f"{label}, mean over models", True)
+        caption = "acc@1 of each group of models on each data set, micro means with intervals."
+        blocks.append(Drawing("template-free-groups", plot, caption))
+        blocks.append(_table(means, {"value": SHARE}, **{"value": "acc@1, mean over models"}))
+    differences = results.template_free.get("group-differences")
+    if differences is not None:
+        table = differences.drop(columns=["p", "domain"])
+        blocks.append(_table(table, {"difference": SHARE}, GROUPS, other="less the group"))
+    listed = models.assign(parameters=models["parameters"] / 1e6)
+    if not models["group"].any():
+        listed = listed.drop(columns="group")
+    formats = {"acc_at_1": SHARE, "perplexity": "{:,.1f}", "parameters": "{:,.1f}"}
+    heads = {"parameters": "parameters, million", "sets": "data sets"}
+    inventory = _table(listed, formats, MODELS, **heads)
+    if means is None:
+        return part("The models by size", [inventory])
+    return part("Groups of models", blocks, folded("The models by size", [inventory]))
+
+
+def _sizes(results: Results) -> list[Part]:
+    """Pairs of a small and a large model."""
+    table = results.template_free.get("sizes")
+    if table is None:
+        return []
+    sizes = {f"parameters_{which}": table[f"parameters_{which}"] / 1e6 for which in PAIR}
+    shares = dict.fromkeys([*(f"acc_{which}" for which in PAIR), "difference"], SHARE)
+    formats = {**shares, **{f"perplexity_{which}": "{:,.1f}" for which in PAIR}}
+    formats |= {f"parameters_{which}": "{:,.1f}" for which in PAIR}
+    heads = {f"parameters_{which}": f"{which}, million parameters" for which in PAIR}
+    heads |= {f"acc_{which}": f"acc@1, {which}" for which in PAIR}
+    pairs = table.assign(**sizes).drop(columns="p")
+    return part("Small and large models", [_table(pairs, formats, SIZES, **heads)])
 
 
 def _parallel(results: Results) -> list[Part]:
@@ -102,6 +178,10 @@ def _parallel(results: Results) -> list[Part]:
         f"Holm's correction, is {LEVEL:g} or more."
     )
     table = table.drop(columns="p")  # the corrected p is the one that counts
+    if table["sentences"].nunique() == 1:
+        table = table.drop(columns="sentences")
+    else:
+        caption += " Sentences without their subject ask something else than their template."
     return part("Scores over the same facts", [drawing, _table(table, formats, caption, **about)])
 
 
@@ -155,22 +235,31 @@ def _perplexity(results: Results) -> list[Part]:
         return []
     means = points.groupby(["kind", "name"], as_index=False)[["acc_at_1", "perplexity"]].mean()
     labels = ("perplexity, mean over models", plots.label("acc_at_1"))
-    named = means["name"] + ", " + means["kind"]
-    drawn = means.assign(acc_at_1=100 * means["acc_at_1"], named=named)
-    plot = plots.points(drawn, "perplexity", "acc_at_1", "named", labels)
-    caption = "Each data set's mean perplexity and accuracy, over models; micro means of queries."
-    drawing = Drawing("template-free-perplexity", plot, caption)
-    formats = {"r": "{:.2f}"}
+    drawn = means.assign(acc_at_1=100 * means["acc_at_1"])
+    plot = plots.points(drawn, "perplexity", "acc_at_1", "kind", labels, name="name")
     measured = correlations.dropna(subset="r")
+    trend = "{kind}, {n} data sets: r {r:.2f}, of the logarithm {r_log:.2f}"
+    trends = [
+        trend.format_map(row)
+        for row in measured[measured["over"] == "data sets"].to_dict("records")
+    ]
+    caption = "Each data set's mean perplexity and accuracy, over models; micro means of queries"
+    drawing = Drawing("template-free-perplexity", plot, "; ".join([caption, *trends]) + ".")
+    formats = dict.fromkeys(["r", "r_log", "rho"], "{:.2f}")
     over = " and over the models" if measured["name"].fillna("").any() else ""
     if not over:
         measured = measured.drop(columns=["over", "name"])
-    about = f"Pearson's r of perplexity and acc@1, over the data sets of a kind{over}"
+    about = f"Perplexity and acc@1, over the data sets of a kind{over}. {CORRELATIONS}"
+    heads = {"r": "Pearson's r", "r_log": "r of the logarithm", "rho": "Spearman's ρ"}
+    ps = {"p_log": "p of the logarithm", "p_rho": "p of ρ"}
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
+    by_prompt = results.template_free.get("correlation-prompts")
+    prompts = [] if by_prompt is None else [_table(by_prompt, formats, PROMPTS, **heads)]
     return part(
         "Perplexity and accuracy",
         [drawing],
-        [_table(measured, formats, about, n="points")] if len(measured) else [],
+        [_table(measured, formats, about, n="points", **heads, **ps)] if len(measured) else [],
+        folded("Prompt by prompt", prompts) if prompts else [],
         folded("By data set and model", [by_model]),
     )
 
@@ -214,7 +303,8 @@ def _overconfidence(results: Results) -> list[Part]:
     favourite = ["favourite_share", "chance", "times_chance"]
     distinct = ["distinct_at_1", "distinct_at_5", "distinct_at_10"]
     formats = {**dict.fromkeys([*distinct, *favourite[:2]], SHARE), "times_chance": "{:.1f}"}
-    means = shares.groupby("kind", as_index=False)[favourite].mean()
+    means = results.template_free.get("overconfidence-means", pd.DataFrame())
+    variety = results.template_free.get("variety")
     caption = (
         "Favourite share: queries whose ten best answers hold the model's favourite entity. "
         "Chance: the same for ten names in random order. Means over data sets and models."
@@ -223,7 +313,10 @@ def _overconfidence(results: Results) -> list[Part]:
         "The same answers again and again",
         drawings[:1],
         folded("Other models", drawings[1:]),
-        [_table(means, formats, caption)],
+        [_table(means, formats, caption)] if len(means) else [],
+        []
+        if variety is None
+        else [_table(variety, {"rho": "{:.2f}"}, VARIETY, rho="Spearman's ρ")],
         [_table(shares, formats, "Distinct: entities that are predicted at all")],
     )
 
@@ -304,7 +397,7 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
         return str(value) or MISSING
     if pd.isna(value):
         return MISSING
-    if name in ("p", "p_holm"):
+    if name in ("p", "p_holm", "p_log", "p_rho"):
         return p_cell(value)
     edges = [row.get(edge) for edge in EDGES.get(name, ())]
     numbers = [value, *edges] if edges and not any(pd.isna(edge) for edge in edges) else [value]

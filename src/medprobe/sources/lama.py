@@ -4,7 +4,7 @@ Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` in the obj
 place, each with the words that it replaces: T-REx has one per evidence, the others have a list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,9 +155,14 @@ def read_squad(folder: Path) -> Iterator[Item]:
         yield Item(str(row.id), "squad", row.sub_label, str(row.id), answer, answer, texts)
 
 
-def read_templates(folder: Path) -> dict[str, dict[str, str]]:
-    """Read the templates of each relation of `relations.jsonl`, by wording."""
-    return read_wordings(folder / "relations.jsonl", GET)
+def read_templates(
+    folder: Path, originals: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
+    """Read the templates of each relation of `relations.jsonl`, by wording.
+
+    `originals` are templates that relations have already.
+    """
+    return read_wordings(folder / "relations.jsonl", GET, originals)
 
 
 def _with_answer(texts: list[str], answer: str) -> tuple[tuple[str, str], ...]:

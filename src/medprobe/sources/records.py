@@ -11,7 +11,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -410,16 +410,21 @@ def read_json_records(
         yield where, validate(where, row, schema)
 
 
-def read_wordings(path: Path, get: str) -> dict[str, dict[str, str]]:
+def read_wordings(
+    path: Path, get: str, originals: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
     """Read the templates of each relation from JSONL, by wording.
 
-    The first template of a relation is its own, named `original`. Others without a name are named
-    by their places: `2`, `3`, and so on. A repeated template counts once.
+    The first template of a relation is its own, named `original`, unless `originals` has one.
+    Others without a name are named by their places: `2`, `3`, and so on. A repeated template counts
+    once.
 
     Raises:
         BadInput: as `read_json_records`; a relation has two templates of one wording.
     """
-    templates: dict[str, dict[str, str]] = {}
+    templates: dict[str, dict[str, str]] = {
+        relation: {ORIGINAL: template} for relation, template in (originals or {}).items()
+    }
     for where, row in read_json_records(path, RelationTemplate, get):
         wordings = templates.setdefault(row.relation, {})
         if row.template in wordings.values():

@@ -12,12 +12,12 @@ import pandas as pd
 
 from medprobe import benchmark_numbers
 from medprobe.backends import read_record
-from medprobe.core import places
+from medprobe.core import neutral, places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import Progress, show_progress, with_progress
-from medprobe.core.tables import BASELINE, Metadata, read_about, read_table
+from medprobe.core.tables import BASELINE, QUERY_COLUMNS, Metadata, read_about, read_table
 from medprobe.figures import losses, reliability, trajectory
 from medprobe.figures.rows import systems
 from medprobe.metrics import FACTS, expert
@@ -177,6 +177,7 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
     numbers, priors = (with_names(table, builders, text=text) for table in (scores, priors))
     statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
     checkpoints = [places.MODELS / name for name in models]
+    kinds = {folder: params.models.kind(folder.name) for folder in checkpoints}
     tables = {name: systems(paths[name]) for name in probed}
     with_query_page: set[str] = set()
     first_queries: dict[str, str] = {}
@@ -211,7 +212,14 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
             for name, folder in folders.items()
             if (evaluations := expert.evaluations(folder, params.benchmark_names))
         },
-        template_free=analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params),
+        template_free=analyses(
+            numbers,
+            places.PREDICTIONS,
+            places.BENCHMARKS,
+            builders,
+            params,
+            parameters=benchmark_numbers.count_parameters(kinds),
+        ),
         published={name: model.published for name, model in models.items() if model.published},
         twins={
             name: model.untaught_twin_of for name, model in models.items() if model.untaught_twin_of
@@ -220,9 +228,37 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
         queries=frozenset(with_query_page),
         first_queries=first_queries,
         unlisted=unlisted,
-        notes=_describe_asking({name: paths[name] for name in probed}, params),
+        notes={
+            name: describe_controls(name, folders[name], params) + sentences
+            for name, sentences in _describe_asking(
+                {name: paths[name] for name in probed}, params
+            ).items()
+        },
         confidence=params.score.confidence,
     )
+
+
+def describe_controls(name: str, folder: Path, params: Params) -> list[str]:
+    """Say how many queries of a benchmark have the neutral control, where some do not.
+
+    Args:
+        name: of the benchmark.
+        folder: of the benchmark.
+        params: has the settings of its methods.
+    """
+    settings = [
+        by_benchmark.get(name, {})
+        for methods in params.methods.values()
+        for by_benchmark in methods.values()
+    ]
+    if not any(choices.get(neutral.VARIANT) for choices in settings):
+        return []
+    queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
+    count = len(neutral.select_controlled(queries))
+    if count == len(queries):
+        return []
+    text = f"{count:,} of {len(queries):,} queries have a neutral control."
+    return [f"{text} The prompts of the others do not contain their subject."]
 
 
 def _describe_asking(paths: Mapping[str, list[Path]], params: Params) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from medprobe.benchmark_numbers import count_parameters
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
@@ -27,6 +28,7 @@ from medprobe.metrics.results import (
     subsets,
 )
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
+from medprobe.metrics.template_free.ranks import BETWEEN
 from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
@@ -54,7 +56,8 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     builders = _template_free_builders(single)
     if builders:
         models = params.models.model_dump(mode="json")
-        key = _key(_keys(single, {*builders}), models, params.track.text)
+        settings = (repr(params.score), params.seed, params.track.text)
+        key = _key(_keys(single, {*builders}), models, *settings)
         content = partial(_template_free, builders, params)
         identity = ("template-free", "all", "comparison", key)
         entries.append(Result(*identity, content, about=TEMPLATE_FREE))
@@ -157,7 +160,15 @@ def _template_free(builders: dict[str, str], params: Params) -> Content:
 
     scores = comparison(places.SCORES)
     numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)
-    tables = analyses(numbers, places.PREDICTIONS, places.BENCHMARKS, builders, params)
+    kinds = {places.MODELS / name: params.models.kind(name) for name in params.models.all()}
+    tables = analyses(
+        numbers,
+        places.PREDICTIONS,
+        places.BENCHMARKS,
+        builders,
+        params,
+        parameters=count_parameters(kinds),
+    )
     files = {f"{name}.csv": table.to_csv(index=False) for name, table in tables.items()}
     chapters = chapter(Results(numbers, builders=builders, template_free=tables))
     svgs = drawings(part for content in chapters for part in content.parts)
@@ -166,12 +177,13 @@ def _template_free(builders: dict[str, str], params: Params) -> Content:
 
 
 def _summary(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Kendall's tau and displacement by domain, Pearson's r by kind: those that exist."""
+    """Kendall's tau and displacement between the kinds by domain, and Pearson's r by kind."""
     numbers: dict[str, Any] = {}
     if "displacement" in tables:
-        means = tables["displacement"].groupby("domain")[["mean", "tau"]].mean()
-        for domain, row in means.iterrows():
-            numbers |= {f"{domain}/displacement": row["mean"], f"{domain}/tau": row["tau"]}
+        means = tables["displacement-means"]
+        for row in means[means["kinds"] == BETWEEN].to_dict("records"):
+            numbers[f"{row['domain']}/displacement"] = row["mean"]
+            numbers[f"{row['domain']}/tau"] = row["tau"]
     if "correlation" in tables:
         over_sets = tables["correlation"]["over"] == "data sets"
         for row in tables["correlation"][over_sets].to_dict("records"):

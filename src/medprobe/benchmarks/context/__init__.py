@@ -28,6 +28,7 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.sources.documents import Index, Resource, open_index
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF", "umls/MRSTY.RRF")
+TABLES: Final = ("documents", "mentions")  # further ones
 METADATA = Metadata(
     description="how the rank of an object moves as a context grows around it",
     citation="Yao et al., Context Variance Evaluation of Pretrained Language Models for "
@@ -265,4 +266,6 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, gate_sources=UMLS[1:2])
+BENCHMARK = Benchmark(
+    METADATA, Settings, build, many_files=True, gate_sources=UMLS[1:2], tables=TABLES
+)

@@ -14,7 +14,14 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
-from medprobe.benchmarks.diskne.examples import UMLS, DiskneSettings, read_pairs, tables, with_texts
+from medprobe.benchmarks.diskne.examples import (
+    TABLES,
+    UMLS,
+    DiskneSettings,
+    read_pairs,
+    tables,
+    with_texts,
+)
 from medprobe.benchmarks.diskne.negatives import choose, replaceable
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -82,4 +89,4 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     )
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS))
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)

@@ -24,6 +24,7 @@ from medprobe.sources.annotation import CATEGORIES, Category, is_premise
 from medprobe.sources.hierarchy import Hierarchy
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
+TABLES: Final = ("examples", "splits", "names", "ancestors")  # further ones, for methods
 MissingRule = Literal["error", "leave out"]
 
 

@@ -5,18 +5,26 @@ Source: Shaier et al., "Comparing Template-based and Template-free Language Mode
 the day on which the model's training ended.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.benchmarks.lipid.rules import MaskedSentence, prompt, sentences
+from medprobe.benchmarks.lipid.rules import (
+    KEYWORDS,
+    MaskedSentence,
+    keyword_pattern,
+    prompt,
+    sentences,
+)
+from medprobe.benchmarks.sentence_length import SentenceSettings
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import SampledSettings
@@ -35,7 +43,10 @@ METADATA = Metadata(
 )
 
 
-class Settings(SampledSettings):
+Keyword = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class Settings(SampledSettings, SentenceSettings):
     """The period of its sentences, its entity lists by subset, and which names are ranked.
 
     The lists are files of `data/entities`.
@@ -52,6 +63,13 @@ class Settings(SampledSettings):
         {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
     )
     """Lists of entities by subset: files below `data/`, one name per line."""
+    keywords: Literal["ours", "paper"] | tuple[Keyword, ...] = "ours"
+    """A sentence with one of these keywords is no query: the eleven that the `paper` prints, `ours`
+    with further forms of these such as "suggests", or a list of your own. One with a capital letter
+    occurs as it is written, any other one in any case."""
+    keyword_place: Literal["word", "anywhere"] = "word"
+    """Keywords are whole words (`word`), or any part of a sentence (`anywhere`): "we" then drops
+    "were". The paper does not say which."""
 
 
 def build(
@@ -70,7 +88,11 @@ def build(
     if period[1] is not None and period[1] <= period[0]:
         where = "params.yaml: benchmarks.lipid: submitted_before"
         raise BadInput(where, f"{period[1]} is not after submitted_after, {period[0]}")
-    rows = harvest(files, Harvester(lists, period), dropped, records, executor)
+    named = settings.keywords
+    keywords = KEYWORDS[named] if isinstance(named, str) else named
+    pattern = keyword_pattern(keywords, settings.keyword_place)
+    harvester = Harvester(lists, period, pattern, settings.max_words)
+    rows = harvest(files, harvester, dropped, records, executor)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
@@ -114,11 +136,18 @@ class AbstractPrompts(NamedTuple):
 class Harvester:
     """Reads one file of PubMed. A copy in another process makes its own finder of the names."""
 
-    def __init__(self, lists: dict[str, list[str]], period: tuple[date, date | None]) -> None:
+    def __init__(
+        self,
+        lists: dict[str, list[str]],
+        period: tuple[date, date | None],
+        keywords: re.Pattern[str],
+        max_words: int | None,
+    ) -> None:
         self.lists, self.period = lists, period
+        self.keywords, self.max_words = keywords, max_words
 
     def __reduce__(self) -> Any:
-        return type(self), (self.lists, self.period)
+        return type(self), (self.lists, self.period, self.keywords, self.max_words)
 
     @cached_property
     def finder(self) -> Mentions:
@@ -137,7 +166,7 @@ class Harvester:
             return AbstractPrompts(record.pmid, 0)
         if rule := self._outside(record.submitted):
             return AbstractPrompts(record.pmid, record.version, rule)
-        return AbstractPrompts(record.pmid, record.version, "", *_prompts(record, self.finder))
+        return AbstractPrompts(record.pmid, record.version, "", *self._prompts(record))
 
     def _outside(self, submitted: date | None) -> str:
         after, before = self.period
@@ -146,6 +175,30 @@ class Harvester:
         if submitted <= after:
             return "abstract before the cut-off"
         return "abstract after the period" if before and submitted >= before else ""
+
+    def _prompts(self, article: pubmed.Article) -> tuple[list[dict[str, str]], list[str]]:
+        """Return the prompts of an abstract, and the rules that drop its other sentences."""
+        rows, dropped = [], []
+        texts = [sentence for section in article.abstract for sentence in sentences(section)]
+        for number, sentence in enumerate(texts, start=1):
+            result = prompt(sentence, self.finder, self.keywords, self.max_words)
+            if not isinstance(result, MaskedSentence):
+                dropped.append(result)
+                continue
+            for entity in result.entities:
+                subset, name = entity.split(":", 1)
+                rows.append(
+                    {
+                        "query_id": f"lipid/{subset}/{article.pmid}/{number}",
+                        "subset": subset,
+                        "prompt": result.text,
+                        "answer": name,
+                        "pmid": article.pmid,
+                        "date": f"{article.submitted:%Y-%m-%d}",
+                        "sentence": sentence,
+                    }
+                )
+        return rows, dropped
 
 
 def harvest(
@@ -187,31 +240,6 @@ def harvest(
     return prompts
 
 
-def _prompts(article: pubmed.Article, finder: Mentions) -> tuple[list[dict[str, str]], list[str]]:
-    """Return the prompts of an abstract, and the rules that drop its other sentences."""
-    rows, dropped = [], []
-    texts = [sentence for section in article.abstract for sentence in sentences(section)]
-    for number, sentence in enumerate(texts, start=1):
-        result = prompt(sentence, finder)
-        if not isinstance(result, MaskedSentence):
-            dropped.append(result)
-            continue
-        for entity in result.entities:
-            subset, name = entity.split(":", 1)
-            rows.append(
-                {
-                    "query_id": f"lipid/{subset}/{article.pmid}/{number}",
-                    "subset": subset,
-                    "prompt": result.text,
-                    "answer": name,
-                    "pmid": article.pmid,
-                    "date": f"{article.submitted:%Y-%m-%d}",
-                    "sentence": sentence,
-                }
-            )
-    return rows, dropped
-
-
 def _queries(prompts: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
     """Return the query table. Of equal prompts the first stays, with the answers of all."""
     columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
@@ -245,4 +273,4 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True)
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=())

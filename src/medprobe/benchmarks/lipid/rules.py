@@ -4,28 +4,27 @@ Source: Shaier et al., section 3.2.3 (the creation of LIPID).
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from medprobe.benchmarks.sentence_length import TOO_LONG, is_too_long
 from medprobe.core.tables import SLOT
 from medprobe.sources.mentions import Mentions
 
-# Words of hypotheses, plans and reports rather than facts, with the forms in which verbs and nouns
-# among them stand; whole words, these in any case ...
-FILTER_WORDS: Final = {
-    "here": (),
-    "we": (),
-    "investigate": ("investigates", "investigated", "investigating"),
-    "study": ("studies", "studied", "studying"),
-    "propose": ("proposes", "proposed", "proposing"),
-    "outline": ("outlines", "outlined", "outlining"),
-    "our": (),
-    "performed": (),
-    "suggest": ("suggests", "suggested", "suggesting"),
-}
-_FORMS = [form for word, more in FILTER_WORDS.items() for form in (word, *more)]
-# ... and these as they stand. A parenthesis often gives the entity's other name away.
-FILTER_EXACT: Final = (r"\bHowever\b", r"\(")
-FILTER: Final = re.compile("|".join([rf"\b(?i:{'|'.join(_FORMS)})\b", *FILTER_EXACT]))
+# The paper's words of hypotheses, plans and reports rather than facts. A parenthesis often gives
+# the entity's other name away.
+PAPER: Final = (
+    *("here", "we", "investigate", "study", "propose", "outline", "(", "our", "performed"),
+    *("suggest", "However"),
+)
+# The paper's, with the other forms of its verbs and nouns.
+OURS: Final = (
+    *PAPER,
+    *("investigates", "investigated", "investigating", "studies", "studied", "studying"),
+    *("proposes", "proposed", "proposing", "outlines", "outlined", "outlining"),
+    *("suggests", "suggested", "suggesting"),
+)
+KEYWORDS: Final = {"paper": PAPER, "ours": OURS}
 
 # A sentence ends at a mark before something that can start one: a capital, a digit, a Greek letter,
 # or a name such as "p53" and "mTOR".
@@ -59,22 +58,53 @@ def sentences(text: str) -> list[str]:
     return [*parts, rest] if rest else parts
 
 
-def prompt(sentence: str, entities: Mentions) -> MaskedSentence | str:
+def keyword_pattern(keywords: Sequence[str], where: str = "word") -> re.Pattern[str]:
+    """Return the pattern that finds the first of these keywords in a sentence.
+
+    A keyword with a capital letter occurs as it is written, any other one in any case.
+
+    Args:
+        keywords: such as `PAPER`.
+        where: keywords of letters occur as a whole `word`, or `anywhere`, within others too.
+
+    >>> keyword_pattern(["we", "However"]).findall("WE saw; however, he went. However, it fell.")
+    ['WE', 'However']
+    >>> keyword_pattern(["we"], "anywhere").findall("They were few.")
+    ['we']
+    """
+    edges = (r"(?<!\w)", r"(?!\w)") if where == "word" else ("", "")
+    patterns = []
+    for word in keywords:
+        literal = re.escape(word) if word != word.lower() else f"(?i:{re.escape(word)})"
+        before = edges[0] if word[0].isalnum() else ""
+        after = edges[1] if word[-1].isalnum() else ""
+        patterns.append(f"{before}{literal}{after}")
+    return re.compile("|".join(patterns) or r"(?!)")
+
+
+def prompt(
+    sentence: str,
+    entities: Mentions,
+    keywords: re.Pattern[str],
+    max_words: int | None = None,
+) -> MaskedSentence | str:
     """Return the sentence as a prompt, or the rule that drops it.
 
-    A sentence must hold exactly one mention of any listed entity, as whole words, and none of the
-    filter's words.
+    A sentence must hold exactly one mention of any listed entity, as whole words, none of the
+    keywords, and no more than `max_words` words.
 
-    >>> prompt("Aspirin lowers fever.", Mentions([("aspirin", "A")]))
+    >>> prompt("Aspirin lowers fever.", Mentions([("aspirin", "A")]), keyword_pattern(PAPER))
     MaskedSentence(text='[Y] lowers fever.', entities=('A',))
-    >>> prompt("Here, aspirin lowers fever.", Mentions([("aspirin", "A")]))
+    >>> prompt("Here, aspirin lowers fever.", Mentions([("aspirin", "A")]), keyword_pattern(PAPER))
     'filter word: here'
     """
     mentions = entities.find(sentence)
     if len(mentions) != 1:
         return "several mentions" if mentions else "no mention"
-    if word := FILTER.search(sentence):
+    if word := keywords.search(sentence):
         return f"filter word: {word[0] if word[0] == 'However' else word[0].lower()}"
+    if is_too_long(sentence, max_words):
+        return TOO_LONG
     if SLOT in sentence:
         return f"holds {SLOT} itself"
     mention = mentions[0]

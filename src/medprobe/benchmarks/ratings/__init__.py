@@ -77,4 +77,4 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     )
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build)
+BENCHMARK = Benchmark(METADATA, Settings, build, tables=("items", "ratings"))

@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.metrics.template_free import predicted, scores
+from medprobe.metrics.template_free import model_groups, perplexities, predicted, ranks, scores
+from medprobe.metrics.template_free.by_query import read_scores
 from medprobe.metrics.template_free.cut_off import cut_off
 from medprobe.metrics.template_free.data_sets import data_sets, forms
 
@@ -17,6 +18,8 @@ def analyses(
     benchmarks: Path,
     builders: Mapping[str, str],
     params: Params,
+    *,
+    parameters: Mapping[str, int] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Compute all analyses.
 
@@ -27,23 +30,41 @@ def analyses(
         builders: each benchmark's builder.
         params: names the results; `track.text` says whether names of entities, which may be
             licensed, are kept.
+        parameters: the number of parameters of each model whose checkpoint is known.
 
     Returns:
         Tables by name, without the empty ones.
     """
     sets = data_sets(builders)
-    left_out = [name for name, model in params.models.all().items() if not model.averaged]
+    models = params.models.all()
+
+    def counted(model: str, subset: str) -> bool:
+        return model not in models or models[model].counts_in(subset)
+
+    sizes = parameters or {}
     by_set = scores.per_data_set(comparison, sets)
-    ranks, points = scores.rankings(by_set), scores.with_perplexity(by_set, left_out)
+    by_query = read_scores(predictions, benchmarks, sets, params)
+    points = perplexities.select_points(by_set, counted)
     named = predicted.count_by_data_set(predictions, benchmarks, sets, params)
+    shares = predicted.overconfidence(named)
+    pairs, pair_means = ranks.compare_rankings(by_query, counted, params)
+    groups, group_differences = model_groups.compare_groups(by_query, params, counted)
     tables = {
-        "rankings": ranks,
-        "displacement": scores.displacement(ranks),
+        "rankings": scores.rankings(by_set),
+        "displacement": pairs,
+        "displacement-means": pair_means,
+        "models": model_groups.describe_models(by_set, params, sizes, counted),
+        "groups": groups,
+        "group-differences": group_differences,
+        "sizes": model_groups.compare_sizes(by_query, by_set, params, sizes),
         "parallel": predicted.parallel(predictions, benchmarks, sets, params),
         "perplexity": points,
-        "correlation": scores.correlation(points),
-        "templates": scores.templates(comparison, sets, left_out),
-        "overconfidence": predicted.overconfidence(named),
+        "correlation": perplexities.correlate(points),
+        "correlation-prompts": perplexities.correlate_prompts(by_query, params),
+        "templates": scores.templates(comparison, sets, counted),
+        "overconfidence": shares.drop(columns="subset", errors="ignore"),
+        "overconfidence-means": predicted.average_overconfidence(shares, counted),
+        "variety": predicted.correlate_variety(shares, by_set, counted),
         "frequent": predicted.frequent(named),
         "distractors": scores.distractors(comparison, benchmarks, sets),
     }

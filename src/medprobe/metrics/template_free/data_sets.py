@@ -3,8 +3,11 @@
 Source: Shaier et al., Tables 3 to 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 METHOD: Final = "mask_average"  # ranks a data set's own entities
 WITH_DISTRACTORS: Final = f"{METHOD}:distractors"
@@ -18,7 +21,10 @@ class DataSet(NamedTuple):
     subset: str
     kind: str
     domain: str
+    cluster: str = "subject_id"  # the column whose equal values are drawn together
 
+
+Counted = Callable[[str, str], bool]  # whether a model counts in means on a subset
 
 PAPER: Final = [
     DataSet("CTD", "biolama", "ctd", "template-based", "biomedical"),
@@ -29,8 +35,8 @@ PAPER: Final = [
     DataSet("T-REx (free)", "lama", "t-rex-free", "template-free", "general"),
     DataSet("ConceptNet", "lama", "conceptnet", "template-free", "general"),
     DataSet("SQuAD", "lama", "squad", "template-free", "general"),
-    DataSet("LIPID-Chem", "lipid", "chem", "template-free", "biomedical"),
-    DataSet("LIPID-Gene", "lipid", "gene", "template-free", "biomedical"),
+    DataSet("LIPID-Chem", "lipid", "chem", "template-free", "biomedical", "answer_ids"),
+    DataSet("LIPID-Gene", "lipid", "gene", "template-free", "biomedical", "answer_ids"),
 ]
 PARALLEL: Final = [("Google-RE", "google-re-template", "google-re-free"),
                    ("T-REx", "t-rex-template", "t-rex-free")]  # fmt: skip
@@ -48,8 +54,14 @@ def data_sets(builders: Mapping[str, str]) -> list[DataSet]:
     for data in PAPER:
         for index, declared in enumerate(forms(builders, data.benchmark)):
             name = data.name if index == 0 else f"{data.name}, {declared}"
-            sets.append(DataSet(name, declared, data.subset, data.kind, data.domain))
+            sets.append(data._replace(name=name, benchmark=declared))
     return sets
+
+
+def select_counted(table: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Select the rows whose `model` counts in means on their `subset`."""
+    pairs = zip(table["model"], table["subset"], strict=True)
+    return table[np.array([counted(*pair) for pair in pairs], dtype=bool)]
 
 
 def family(builder: str) -> str:

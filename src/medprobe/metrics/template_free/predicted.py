@@ -1,22 +1,31 @@
 """Analyses of predictions: the same facts asked in both ways, and how varied predictions are."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from medprobe.core.neutral import select_controlled
 from medprobe.core.params import Params
 from medprobe.core.tables import read_table
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
-from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.summary import read_queries
-from medprobe.metrics.template_free.data_sets import METHOD, PARALLEL, DataSet, home
+from medprobe.metrics.template_free.by_query import read_tables
+from medprobe.metrics.template_free.data_sets import (
+    PARALLEL,
+    Counted,
+    DataSet,
+    home,
+    select_counted,
+)
+from medprobe.metrics.template_free.ranks import FEWEST
 from medprobe.metrics.template_free.scores import sizes
 
 FREQUENT: Final = 15  # entities of the paper's Figure 1
+ALL: Final = "all"
+NAMED: Final = "with their subject"  # sentences that contain it
 
 
 class PredictedEntities(NamedTuple):
@@ -41,23 +50,29 @@ def parallel(
     """
     rows = []
     folder = benchmarks / home(sets, PARALLEL[0][1])
-    for model, table in _predictions(predictions, folder.name, params):
+    for model, table in read_tables(predictions, folder.name, params):
         queries = read_queries(folder, "subject_id")
+        is_named = {*select_controlled(queries)["query_id"]}
         scores = queries[["query_id", "pair_id"]].merge(values(table, queries, ties=False))
         for name, based, free in PARALLEL:
             template_based, template_free = (
                 scores[scores["subset"] == subset] for subset in (based, free)
             )
             pairs = template_based.merge(template_free, on="pair_id", suffixes=("", "_free"))
-            cluster = pd.factorize(pairs["cluster"])[0]
-            for metric in (f"acc_at_{k}" for k in KS if len(pairs)):
-                a, b = pairs[metric].to_numpy(), pairs[f"{metric}_free"].to_numpy()
-                rows.append(
-                    (name, model, metric, *_compare_pairs(a, b, cluster, params), len(pairs))
-                )
-    columns = ["name", "model", "metric", "template_based", "template_free", "difference"]
-    comparisons = pd.DataFrame(rows, columns=[*columns, "low", "high", "p", "pairs"])
-    corrected = comparisons.groupby("metric")["p"].transform(lambda p: holm(p.to_numpy(float)))
+            named = pairs[pairs["query_id_free"].isin(is_named)]
+            for sentences, part in ((ALL, pairs), (NAMED, named)):
+                if part.empty or (sentences == NAMED and len(part) == len(pairs)):
+                    continue
+                cluster = pd.factorize(part["cluster"])[0]
+                for metric in (f"acc_at_{k}" for k in KS):
+                    a, b = part[metric].to_numpy(), part[f"{metric}_free"].to_numpy()
+                    numbers = _compare_pairs(a, b, cluster, params)
+                    rows.append((name, sentences, model, metric, *numbers, len(part)))
+    columns = ["name", "sentences", "model", "metric", "template_based", "template_free"]
+    columns += ["difference", "low", "high", "p", "pairs"]
+    comparisons = pd.DataFrame(rows, columns=columns)
+    tests = comparisons.groupby(["metric", "sentences"])["p"]
+    corrected = tests.transform(lambda p: holm(p.to_numpy(float)))
     return comparisons.assign(p_holm=corrected)
 
 
@@ -86,13 +101,48 @@ def overconfidence(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:
         share, chance = float(item.counts.iloc[0]) / item.queries, min(1.0, 10 / item.entities)
         rows.append(
             {
-                **{"name": item.data.name, "kind": item.data.kind, "model": item.model},
+                **{"name": item.data.name, "subset": item.data.subset},
+                **{"kind": item.data.kind, "model": item.model},
                 "entities": item.entities,
                 **{f"distinct_at_{k}": n / item.entities for k, n in item.distinct.items()},
                 "favourite": item.counts.index[0],
                 **{"favourite_share": share, "chance": chance, "times_chance": share / chance},
             }
         )
+    return pd.DataFrame(rows)
+
+
+def average_overconfidence(shares: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Average the favourite's share, its chance and their ratio over the data sets of a kind.
+
+    Models that do not count on a data set are left out.
+    """
+    if shares.empty:
+        return shares
+    columns = ["favourite_share", "chance", "times_chance"]
+    return select_counted(shares, counted).groupby("kind", as_index=False)[columns].mean()
+
+
+def correlate_variety(shares: pd.DataFrame, scores: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Correlate, over the models of a data set, accuracy with the variety of what they predict.
+
+    "Models that do not do that often perform much better than those models that do" (section 5.4).
+
+    Returns:
+        `name, kind`, Spearman's `rho` of acc@1 and the share of queries with the favourite entity,
+        its `p`, and the number of models; only where these are five or more.
+    """
+    from scipy.stats import spearmanr
+
+    if shares.empty or "acc_at_1" not in scores:
+        return pd.DataFrame()
+    table = shares.merge(scores[["name", "model", "acc_at_1"]], on=["name", "model"])
+    rows = []
+    groups = select_counted(table, counted).groupby(["name", "kind"], sort=False)
+    for (name, kind), part in groups:
+        if len(part) >= FEWEST and part[["acc_at_1", "favourite_share"]].nunique().min() > 1:
+            rho, p = spearmanr(part["favourite_share"], part["acc_at_1"])
+            rows.append({"name": name, "kind": kind, "rho": rho, "p": p, "models": len(part)})
     return pd.DataFrame(rows)
 
 
@@ -119,7 +169,7 @@ def count_by_data_set(
     predicted_entities: list[PredictedEntities] = []
     for benchmark in dict.fromkeys(data.benchmark for data in sets):
         folder = benchmarks / benchmark
-        for model, table in _predictions(predictions, benchmark, params):
+        for model, table in read_tables(predictions, benchmark, params):
             queries = read_table(folder / "queries.parquet", ["query_id", "subset"])
             subset = table["query_id"].map(queries.set_index("query_id")["subset"])
             for data in (data for data in sets if data.benchmark == benchmark):
@@ -144,17 +194,3 @@ def _count_entities(
     return PredictedEntities(
         model, data, entities, queries, distinct, top_predictions[max(KS)].value_counts()
     )
-
-
-def _predictions(
-    predictions: Path, benchmark: str, params: Params
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each model with its predictions of entity ranking over a benchmark's own entities.
-
-    One model's are in memory at a time.
-    """
-    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
-    for path in prediction_tables(predictions, params):
-        if (path.parent.name, path.stem) == (METHOD, benchmark):
-            table = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
-            yield path.parent.parent.name, table
