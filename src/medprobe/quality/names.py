@@ -77,11 +77,11 @@ def look(name: str) -> str:
     return " ".join(text.split()).rstrip(".")
 
 
-def _names(values: object) -> list[str]:
-    return [values] if isinstance(values, str) else [*values]  # type: ignore[call-overload]
+def _names(values: str | Iterable[str]) -> list[str]:
+    return [values] if isinstance(values, str) else [*values]
 
 
-def first_fault(values: Iterable[object]) -> str:
+def first_fault(values: Iterable[str | Iterable[str]]) -> str:
     """Return the first fault of names and lists of names, or an empty text."""
     faults = (find_fault(name) for names in values for name in _names(names))
     return next(filter(None, faults), "")

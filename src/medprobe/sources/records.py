@@ -210,8 +210,8 @@ def _spellings(name: str, field: Any) -> list[str]:
 
 
 def _similarity(field: str, other: str) -> float:
-    plain = [re.sub(r"[\W_]", "", text.casefold()) for text in (field, other)]
-    return difflib.SequenceMatcher(None, *plain).ratio()
+    first, second = (re.sub(r"[\W_]", "", text.casefold()) for text in (field, other))
+    return difflib.SequenceMatcher(None, first, second).ratio()
 
 
 def read_lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
