@@ -51,6 +51,15 @@ def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
     return parts[0], parts[1]
 
 
+def is_answer_first(prompt: str) -> bool:
+    """Return whether a prompt begins with its slot.
+
+    >>> is_answer_first("[Y] is treated with aspirin .")
+    True
+    """
+    return prompt.lstrip().startswith(SLOT)
+
+
 def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]) -> list[Slot]:
     """Tokenise prompts whose slot a masked model fills.
 

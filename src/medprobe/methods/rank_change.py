@@ -24,7 +24,7 @@ from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import Model, load
-from medprobe.engine.slots import answer_ids, check_window, text_slots
+from medprobe.engine.slots import answer_ids, check_window
 from medprobe.methods import Method, Task
 
 PROMPTS_AT_ONCE: Final = 512
@@ -193,7 +193,7 @@ def mean_log_probs(
         For each prompt and name the mean log-probability of the name's tokens and of what follows
         them, [prompts, names].
     """
-    slots = text_slots(model.tokenizer, prompts, labels, causal.start_ids(model))
+    slots = causal.prompt_slots(model, prompts, labels)
     ids = {
         preceding: answer_ids(model.tokenizer, names, preceding)
         for preceding in {s.preceding for s in slots}
