@@ -43,7 +43,8 @@ def slow_causal(folder, queries):
     for query in queries.itertuples():
         for name in NAMES:
             text = query.prompt.replace("[Y]", name)
-            ids = [tokenizer.eos_token_id, *tokenizer(text)["input_ids"]]
+            answer_first = query.prompt.startswith("[Y]")
+            ids = probing.causal_ids(tokenizer, text, answer_first=answer_first)
             logs = probing.log_probs(model, ids)
             total = sum(logs[i, token].item() for i, token in enumerate(ids[1:]))
             both(scores_by_name, (query.query_id, name), total, len(ids) - 1)

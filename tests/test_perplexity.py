@@ -41,16 +41,14 @@ def probed(folder: Path, budget: int, table: pd.DataFrame | None = None) -> pd.D
     return method.predict(probing.task(table, pd.DataFrame(), 10), "")
 
 
-def slow(folder: Path, arch: str, text: str) -> float:
+def slow(folder: Path, arch: str, text: str, *, answer_first: bool = True) -> float:
     """One forward pass a token, no batches, all logits."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     causal = arch in tiny.CAUSAL
     kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModelForMaskedLM
     model = kind.from_pretrained(folder).eval()
     if causal:
-        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        start = tokenizer.bos_token_id  # GPT-NeoX and Qwen have none here
-        ids = ids if start is None else [start, *ids]
+        ids = probing.causal_ids(tokenizer, text, answer_first=answer_first)
         places = range(1, len(ids))
     else:
         ids = tokenizer(text)["input_ids"]
