@@ -4,8 +4,6 @@
 
 Each world is a project of its own, outputs/calibration/<seed> (`bench.worlds`). What is finished
 there is not done again, so a stopped run goes on; after a change of the code delete the folder.
-With `--methods inside`, worlds of their own have these methods alone, and the table is printed, and
-written with `--out`.
 Then all finished worlds are measured together, with `--worlds 0` no more than that. Writes
 bench/calibration.csv, docs/concepts/calibration.md and its drawings.
 """
@@ -13,7 +11,6 @@ bench/calibration.csv, docs/concepts/calibration.md and its drawings.
 import argparse
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from bench import worlds
-from bench.calibration_document import DOCUMENT, PICTURES, drawings, markdown, update
+from bench.calibration_document import DOCUMENT, PICTURES, drawings, update
 from bench.calibration_table import (
     ALL,
     COLUMNS,
@@ -29,8 +26,6 @@ from bench.calibration_table import (
     RESULT,
     SYSTEM,
     TWINS,
-    evidence,
-    evidence_table,
     read_table,
 )
 from medprobe import metrics
@@ -54,12 +49,7 @@ from medprobe.report.sections.calibration import NEVER
 from medprobe.sample.settings import find_recipe
 
 FIRST: Final = 2021  # the seed of the first world
-METRICS: Final = (
-    "acc_at_1",
-    "judged_right",
-    "pairs_ranked",
-    "perplexity",
-)  # by which a method is judged
+METRICS: Final = ("acc_at_1", "judged_right", "perplexity")  # by which a method is judged
 ABOUT: Final = ("variant", "replicate", "query_id", "subset", "relation", "cluster", "answer")
 AGAIN: Final = "hard"  # a subset whose queries are in another one too
 LEVEL: Final = 0.05
@@ -72,22 +62,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.calibration")
     parser.add_argument("--worlds", type=int, default=10, help="to make, unless they are finished")
     parser.add_argument("--processes", type=int, default=1, help="worlds made at the same time")
-    parser.add_argument("--methods", nargs="+", default=(), help="these alone; the page stays")
-    parser.add_argument("--out", type=Path, help="where to write the table of --methods")
     options = parser.parse_args()
     seeds = range(FIRST, FIRST + options.worlds)
     with ProcessPoolExecutor(options.processes, max_tasks_per_child=1) as pool:
-        list(pool.map(partial(worlds.make, methods=options.methods), seeds))
-    place = worlds.folder_of(options.methods)
-    folders = sorted(path for path in place.glob("*") if worlds.is_finished(path))
+        list(pool.map(worlds.make, seeds))
+    folders = sorted(path for path in worlds.FOLDER.glob("*") if worlds.is_finished(path))
     if not folders:
-        parser.error(f"no world is finished in {place}")
-    if options.methods:
-        measured = measure(folders)
-        print(markdown(evidence_table(evidence(measured))))
-        if options.out:
-            write_csv(measured, options.out)
-        return
+        parser.error(f"no world is finished in {worlds.FOLDER}")
     write(measure(folders), pd.concat([worlds.record(folder) for folder in folders]))
 
 

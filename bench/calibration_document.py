@@ -15,7 +15,6 @@ from bench.calibration_table import (
     drawing,
     evidence,
     evidence_table,
-    read_table,
     seeds,
 )
 from medprobe.report.blocks import Cell, Table
@@ -24,7 +23,6 @@ from medprobe.report.verdicts import p_value
 DOCUMENT: Final = Path("docs/concepts/calibration.md")
 FACTS: Final = "finds facts"
 PICTURES: Final = Path("docs/pictures/calibration")
-INSIDE: Final = Path("bench/inside.csv")
 NAMES: Final = Path("bench/names.csv")
 MODELS: Final = ("both", "one", "shuffled")
 PAIRS: Final = ("both - one", "both - shuffled", "one - shuffled")
@@ -52,7 +50,6 @@ def update(text: str, table: pd.DataFrame, steps: pd.DataFrame | None) -> str:
         "outcome": outcome(systems),
         "caption": _wrapped(CAPTION),
         "methods": "\n".join(_of_method(*named) for named in by_method(systems).items()),
-        "inside": markdown(evidence_table(evidence(read_table(INSIDE)))),
         "names": of_names(pd.read_csv(NAMES)),
     }
     if steps is not None:

@@ -125,13 +125,13 @@ class TaughtSystem:
         return words
 
 
-def read_table(path: Path = RESULT) -> pd.DataFrame:
+def read_table() -> pd.DataFrame:
     """The table with COLUMNS, or an empty one where nothing was measured."""
-    if not path.is_file():
+    if not RESULT.is_file():
         return pd.DataFrame(columns=COLUMNS)
     texts = dict.fromkeys(COLUMNS[: -len(NUMBERS)], str)
     missing = {name: [""] for name in NUMBERS}
-    return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=missing)
+    return pd.read_csv(RESULT, dtype=texts, keep_default_na=False, na_values=missing)
 
 
 def evidence(table: pd.DataFrame) -> list[TaughtSystem]:

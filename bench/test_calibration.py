@@ -151,7 +151,7 @@ def test_the_shuffled_facts_have_the_same_names_as_often_and_other_pairs(world: 
 
 def test_the_document_and_its_drawings_show_the_measured_figures() -> None:
     text, table = DOCUMENT.read_text(encoding="utf-8"), read_table()
-    assert len(BLOCK.findall(text)) == 6
+    assert len(BLOCK.findall(text)) == 5
     emptied = BLOCK.sub(lambda match: f"{match[1]}{match[2]}\n", text)
     assert len(emptied) < len(text) / 2
     for document in (text, emptied):

@@ -9,7 +9,7 @@ sample with even answers. What is finished is not done again.
 
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
@@ -48,22 +48,11 @@ SETS: Final = ("set-0",)  # of rewiring sentences
 Step = tuple[tuple[str, ...], Path]  # a stage with its names, and what it makes
 
 
-def folder_of(methods: Collection[str]) -> Path:
-    """The folder of the worlds with these methods alone, or with all."""
-    return FOLDER.with_name("-".join([FOLDER.name, *sorted(methods)]))
-
-
-def make(seed: int, methods: Collection[str] = ()) -> Path:
-    """Do what is left to do of a world, its models and their predictions; returns its folder.
-
-    With `methods`, the world has these methods alone, and the models that they probe.
-    """
-    folder = folder_of(methods) / str(seed)
+def make(seed: int) -> Path:
+    """Do what is left to do of a world, its models and their predictions; returns its folder."""
+    folder = FOLDER / str(seed)
     folder.mkdir(parents=True, exist_ok=True)
     project = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
-    for of_kind in project["methods"].values():
-        for name in [name for name in of_kind if methods and name not in methods]:
-            del of_kind[name]
     content = yaml.safe_dump(of_world(project, seed), sort_keys=False)
     (folder / "params.yaml").write_text(content, "utf-8")
     code = followed()

@@ -148,7 +148,6 @@ WITH_SETTINGS: dict[str, list[tuple[str, dict[str, Any]]]] = {  # models to ask,
     ],
     "contrastive": [("bert", {"sets": ["set-0"]})],
     "generative": [("bart", {"beams": 2}), ("t5", {"beams": 2})],
-    "inside": [(arch, {}) for arch in LIKELIHOOD],
     "judgment": [(arch, {}) for arch in LIKELIHOOD],
     "likelihood": [("gpt2", {}), ("t5", {})],
     "optiprompt": [("bert", {"seeds": 1, "epochs": 1, "masks": 2})],
@@ -164,7 +163,6 @@ METHODS = {
 KINDS = {"bert": "masked", "gpt2": "causal"}  # others are seq2seq
 LOOSE = {  # of methods whose queries are not asked apart, or write: the queries that may be named
     **dict.fromkeys(("answering", "classifier", "generative", "xfactr"), r"q\d"),
-    "inside": r"q0 to q3\+\+",
     "judgment": "q2 to q3",
 }
 SUBJECTS = ("Velotrine", "Aspirin", "Entecavir", "SNCA")
@@ -186,7 +184,7 @@ def test_a_model_that_overflows_stops_the_part_and_is_named(
     monkeypatch.chdir(tmp_path)
     for place in ("models/mine", "rewired/mine/set-0/step-1"):
         shutil.copytree(tiny_model(arch), tmp_path / "outputs" / place)
-    queries = in_relations(facts(4), 3) if method == "inside" else facts(4)
+    queries = facts(4)
     others = {"train": facts(3), "dev": facts(2), **examples()}
     tables = BenchmarkTables(queries, probing.candidates(ANSWERS), others=others)
     tables.write(tmp_path / "outputs/benchmarks/toy")
@@ -212,15 +210,6 @@ def facts(count: int) -> pd.DataFrame:
         answers=[[answer] for answer in ANSWERS[:count]],
         answer_ids=[[f"A{i}"] for i in range(count)],
     )
-
-
-def in_relations(queries: pd.DataFrame, count: int) -> pd.DataFrame:
-    """The queries in so many relations, under ids that end in as many `+`."""
-    parts = [
-        queries.assign(relation=f"r{number}", query_id=queries["query_id"] + number * "+")
-        for number in range(count)
-    ]
-    return pd.concat(parts, ignore_index=True)
 
 
 def examples() -> dict[str, pd.DataFrame]:

@@ -41,7 +41,6 @@ ELSEWHERE = {
     "make lint": (".ci/run", "lint repro"),
     "make repro": (".ci/run", "make repro"),
     "make test": (".ci/run", "make test"),
-    "medprobe export medlama --metric pairs_ranked": ("tests/test_inside.py", "pairs_ranked"),
     "medprobe import results": ("tests/test_import_results.py", '"import", "results"'),
     "medprobe init ../drugs": ("tests/test_tutorial.py", 'command("medprobe init")'),
     "medprobe sample": ("tests/test_tutorial.py", 'command("medprobe sample")'),

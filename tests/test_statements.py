@@ -178,28 +178,6 @@ def near(value: float) -> Any:
     return pytest.approx(value, abs=0.015)
 
 
-HEADER = "model | probe of other relations | of other subjects | likelihood | names alone"
-
-
-def test_the_probes_of_the_sample_are_the_recorded_ones() -> None:
-    variants = ("default", "subjects", "likelihood", "answer-layer-0", "shuffled")
-    rows = table_rows("docs/how-to/inside.md", f"{HEADER} | shuffled labels")
-    assert len(rows) == 4
-    for model, *cells in rows:
-        for variant, cell in zip(variants, cells, strict=True):
-            macro = recorded(quoted(model)[0], "inside")[variant]["full"]["macro"]
-            expected = [near(macro["pairs_ranked"][key]) for key in ("value", "low", "high")]
-            assert [float(number) for number in re.findall(r"\.\d\d", cell)] == expected
-    by_times = recorded("taught", "inside")["default"]
-    times = ("1", "2", "3-4", "0")
-    *read, unread = [by_times[f"full/read:{n}"]["micro"]["pairs_ranked"]["value"] for n in times]
-    [stated] = re.findall(
-        r"relations ranks (\S+) to (\S+) of the pairs right, on the others (\.\d+)",
-        one_line("docs/how-to/inside.md"),
-    )
-    assert [float(number) for number in stated] == [near(min(read)), near(max(read)), near(unread)]
-
-
 def test_the_aurocs_of_the_sample_are_the_recorded_ones() -> None:
     systems = [
         ("taught", "contrastive"),

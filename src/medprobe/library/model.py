@@ -202,7 +202,7 @@ def load(
 
     Example:
         >>> load("bert-base-uncased").methods  # doctest: +SKIP
-        ['contrastive', 'fill_mask', 'inside', 'judgment', 'likelihood', ...]
+        ['contrastive', 'fill_mask', 'judgment', 'likelihood', ...]
         >>> load(model=model, tokenizer=tokenizer).methods  # doctest: +SKIP
     """
     engine = EngineParams(device=device, precision=precision, offline=offline)

@@ -131,7 +131,7 @@ def _contexts(folder: Path) -> pd.DataFrame:
 LAYOUTS: Final = (
     Layout(
         _prompts,
-        {"accuracy": _names, "inside": _names, "judgment": _names},
+        {"accuracy": _names, "judgment": _names},
         tuple(map(str, range(1, DEPTH + 1))),
         {"perplexity": _perplexities},
         ranked=True,
