@@ -16,9 +16,10 @@ from pydantic import Field
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
+from medprobe.core.progress import print_above
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import checkpoints
-from medprobe.engine.encode import Pooling, check_layers, encode, tokenize
+from medprobe.engine.encode import Pooling, check_layers, encode, read_characters, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
@@ -151,12 +152,13 @@ class Contrastive(Method):
 
         Raises:
             BadInput: the model does not have a layer, or `answers` are to be ranked and no
-                candidate has that type.
+                candidate has that type, or a prompt would be cut before its slot or subject.
         """
         replicate, variant, layers = self._split_pass(pass_)
         model = self._model(pass_)
         check_layers(model, layers)
         names = self._names(task.queries, task.benchmark_candidates)
+        self._check_prompts(model, task)
         query_vectors = self._encode_prompts(model, self._prompts(model, task), layers)
         tables = []
         for layer, queries, index in zip(
@@ -235,6 +237,36 @@ class Contrastive(Method):
         mask = model.tokenizer.mask_token
         return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
 
+    def _check_prompts(self, model: Model, task: Task) -> None:
+        """Raise BadInput for a prompt whose slot or subject is not among its first tokens."""
+        limit, setting = min((self.settings.query_length, "query_length"), (model.max_length, ""))
+        prompts, mask = self._prompts(model, task), model.tokenizer.mask_token
+        characters = read_characters(model, prompts, limit)
+        for prompt, subject, label, kept in zip(
+            prompts, task.queries["subject"], task.query_labels, characters, strict=True
+        ):
+            parts = {"slot": mask, "subject": subject}
+            lost = [
+                name
+                for name, part in parts.items()
+                if kept is not None and part in prompt and kept < prompt.find(part) + len(part)
+            ]
+            if lost:
+                count = len(model.tokenizer(prompt, verbose=False)["input_ids"])
+                problem = f"the prompt has {count} tokens, of which contrastive reads {limit}"
+                remedy = f"raise {setting} in {KEY}, or shorten" if setting else "shorten"
+                lost_parts = f"without its {' and '.join(lost)}"
+                raise BadInput(label, f"{problem}: {lost_parts}", f"{remedy} the prompt")
+
+    def _report_cut(self, model: Model, names: Sequence[str]) -> None:
+        """Print how many names are cut, in the first pass."""
+        limit = self.settings.candidate_length
+        characters = read_characters(model, names, limit)
+        count = sum(kept is not None for kept in characters)
+        if count and self.pass_model and self.pass_model[0] == self.passes()[0]:
+            line = f"{self.checkpoint.name}, contrastive: {count} of {len(names)} names are longer "
+            print_above(f"{line}than candidate_length: {limit} tokens of each are read")
+
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
         """The names to rank, sorted."""
         names = set(candidates["name"])
@@ -267,6 +299,7 @@ class Contrastive(Method):
         self.indexes = self.indexes or [NameIndex(self.settings.distance) for _ in layers]
         unread = [name for name in names if name not in self.indexes[0]]
         if unread:
+            self._report_cut(model, unread)
             vectors = self._encode(model, unread, self.settings.candidate_length, layers)
             for index, layer_vectors in zip(self.indexes, vectors, strict=True):
                 index.add(unread, layer_vectors)
