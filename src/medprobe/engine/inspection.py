@@ -195,6 +195,11 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     return tokenizer
 
 
+def special_tokens(tokenizer: Any) -> list[str]:
+    """Return the texts that a tokenizer reads as special tokens, such as "[SEP]"."""
+    return [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+
+
 def _casing(folder: Path) -> dict[str, bool]:
     """`do_lower_case` for a tokenizer of which there is nothing but the vocabulary."""
     described = ("tokenizer.json", "tokenizer_config.json")
