@@ -164,21 +164,9 @@ def with_fact(project: Path, row: str) -> None:
 
 def test_a_fact_with_a_special_token_is_probed_by_no_command(project: Path) -> None:
     with_fact(project, "drug 9,treats,[PAD],[Y] is what drug 9 treats")
-    prompt = (
-        "ask",
-        "mine",
-        "drug 9 treats [Y]",
-        "--method",
-        "mask_average",
-        "--benchmark",
-        "drugs",
-    )
-    for command in (
-        ("probe", "--method", "mask_average", "--model", "mine", "--benchmark", "drugs"),
-        ("run", "mine", "--method", "mask_average", "--benchmark", "drugs"),
-        prompt,
-    ):
-        result = CliRunner().invoke(main, command)
+    options = ("--method", "mask_average", "--benchmark", "drugs")
+    for command in (("probe", "--model", "mine"), ("run", "mine"), ("ask", "mine", "it is [Y]")):
+        result = CliRunner().invoke(main, [*command, *options])
         assert result.exit_code == 2
         assert "the text contains [PAD], a special token" in result.output
     assert not places.PREDICTIONS.exists()
