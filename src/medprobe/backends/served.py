@@ -189,8 +189,9 @@ class Served:
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
             rows = [slot.fill(name_ids) for name_ids in ids]
-            totals = [sum(scores[1:]) for scores in self.echo(rows, [label] * len(rows))]
-            means = [total / (len(row) - 1) for total, row in zip(totals, rows, strict=True)]
+            echoes = [scores[slot.given :] for scores in self.echo(rows, [label] * len(rows))]
+            totals = [sum(scores) for scores in echoes]
+            means = [sum(scores) / len(scores) for scores in echoes]
             right = ranking.answers[i] if ranking.answers else ()
             by_variant = (totals, means)[: ranking.variants]
             rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])

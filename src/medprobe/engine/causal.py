@@ -67,9 +67,12 @@ def prompt_slots(model: Model, prompts: Sequence[str], where: Sequence[str]) -> 
     Raises:
         BadInput: A prompt has not exactly one slot, or nothing can be put before it.
     """
-    slots = text_slots(model.tokenizer, prompts, where, start_ids(model))
+    start = start_ids(model)
+    slots = text_slots(model.tokenizer, prompts, where, start)
     return [
-        slot if slot.before else replace(slot, before=tuple(prefix_ids(model, name)))
+        replace(slot, given=max(len(start), 1))
+        if slot.before
+        else replace(slot, before=tuple(prefix_ids(model, name)))
         for slot, name in zip(slots, where, strict=True)
     ]
 

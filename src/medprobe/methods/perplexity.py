@@ -61,7 +61,7 @@ class Perplexity(Method):
         """
         sentences, labels = filled_prompts(task.queries), task.query_labels
         if not self.is_masked:
-            answers_first = _answers_first(task.queries)
+            answers_first = [is_answer_first(prompt) for prompt in task.queries["prompt"]]
             causal_log_probs = self.backend.text_log_probs(sentences, labels, answers_first)
             return _build_table(task.queries, "", causal_log_probs)
         log_probs = texts.pseudo_log_probs(self.model, sentences, labels, self.maskings)
@@ -81,7 +81,7 @@ class Perplexity(Method):
         """Of masked models a copy of each sentence per group of tokens to mask."""
         sentences = filled_prompts(task.queries)
         if not self.is_masked:
-            answers_first = _answers_first(task.queries)
+            answers_first = [is_answer_first(prompt) for prompt in task.queries["prompt"]]
             return self.backend.text_lengths(sentences, task.query_labels, answers_first)
         rows, words = texts.masked_rows(self.model, sentences)
         return [
@@ -116,15 +116,6 @@ def perplexity(log_probs: Sequence[float]) -> float:
     4.0
     """
     return math.exp(-sum(log_probs) / len(log_probs))
-
-
-def _answers_first(queries: pd.DataFrame) -> list[bool]:
-    """Whether the sentence of each query begins with its answer."""
-    pairs = zip(filled_prompts(queries), queries["prompt"], queries["answers"], strict=True)
-    return [
-        is_answer_first(prompt) and sentence.lstrip().startswith(answers[0])
-        for sentence, prompt, answers in pairs
-    ]
 
 
 def filled_prompts(queries: pd.DataFrame) -> list[str]:
