@@ -76,6 +76,22 @@ def test_it_equals_the_slow_way_at_any_batch_size(
         assert predictions["query_id"].tolist() == queries(texts)["query_id"].tolist()
 
 
+@pytest.mark.parametrize("arch", ["gpt2", "qwen3", "gpt_neox", "llama"])
+def test_a_text_has_the_start_of_its_tokenizer(
+    tiny_model: Callable[[str], Path], arch: str
+) -> None:
+    texts = TEXTS[:2]
+    table = queries(texts)
+    table["prompt"] = [text.rsplit(" ", 2)[0] + " [Y] ." for text in texts]
+    table["answers"] = [[text.split(" ")[-2]] for text in texts]
+    expected = [slow(tiny_model(arch), arch, text, answer_first=False) for text in texts]
+    predictions = probed(tiny_model(arch), 8192, table)
+    assert predictions["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
+    scored = [len(tokenizer(text)["input_ids"]) - 1 for text in texts]
+    assert predictions["tokens"].tolist() == scored
+
+
 def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:
     predictions = probed(tiny_model("bert"), 8192)
     assert predictions["perplexity"].tolist() == pytest.approx(
