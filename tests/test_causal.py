@@ -84,13 +84,13 @@ def test_the_tokens_of_a_text_are_scored_that_something_precedes(arch, tiny_mode
     scores = texts.causal_log_probs(
         model, [sentence, answer_first, one_token], "abc", [False, True, False]
     )
-    for text, found in zip((sentence, answer_first, one_token), scores, strict=True):
+    for text, log_probs in zip((sentence, answer_first, one_token), scores, strict=True):
         needs_prefix = text != sentence
         ids = probing.causal_ids(tokenizer, text, answer_first=needs_prefix)
         starts = max(len(tokenizer("")["input_ids"]), int(needs_prefix), 1)
         logs = probing.log_probs(model.model, ids)
         expected = [logs[i - 1, ids[i]].item() for i in range(starts, len(ids))]
-        assert found == pytest.approx(expected, abs=1e-4)
+        assert log_probs == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("budget", [1, 8192])

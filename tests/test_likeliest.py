@@ -35,7 +35,7 @@ def all_scores(model, slots, sources):
         rests = [[*of_name, *slot.after] for of_name in ids]
         source = sources[i] if sources else ()
         before, after = causal.continuations(model, slot.before, rests, 4096, source)
-        before = before[slot.given - 1 :]
+        before = before[slot.forced - 1 :]
         totals = np.array([sum(before) + sum(scores) for scores in after])
         yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
 

@@ -61,15 +61,15 @@ def slow_seq2seq(folder, queries):
             if "<extra_id_0>" in tokenizer.get_vocab():
                 source = tokenizer(query.prompt.replace("[Y]", "<extra_id_0>"))["input_ids"]
                 target = tokenizer(f"<extra_id_0> {name} <extra_id_1>")["input_ids"][:-1]
-                given = 1  # the sentinel that opens the answer
+                forced = 1  # the sentinel that opens the answer
             else:
                 prompt = query.prompt.replace(" [Y]", "[Y]")
                 source = tokenizer(prompt.replace("[Y]", tokenizer.mask_token))["input_ids"]
                 target = tokenizer(query.prompt.replace("[Y]", name))["input_ids"]
-                given = 0
+                forced = 0
             with torch.no_grad():
                 logits = model(torch.tensor([source]), labels=torch.tensor([target])).logits[0]
-            log_probs = logits.log_softmax(-1)[range(len(target)), target][given:]
+            log_probs = logits.log_softmax(-1)[range(len(target)), target][forced:]
             key = (query.query_id, name)
             both(scores_by_name, key, log_probs.sum().item(), len(log_probs))
     return scores_by_name

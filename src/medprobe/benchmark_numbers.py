@@ -20,7 +20,9 @@ COUNTED: Final = (
     *(f"chance_at_{k}" for k in CHANCES),
 )
 TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
-READ: Final = ("names", "same_names", "unknown_names")  # `vocabulary.NameCounts` of candidates
+READ: Final = (  # `vocabulary.NameCounts` of candidates
+    *("names", "same_names", "unknown_names", "longest_name"),
+)
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 

@@ -189,7 +189,7 @@ class Served:
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
             rows = [slot.fill(name_ids) for name_ids in ids]
-            echoes = [scores[slot.given :] for scores in self.echo(rows, [label] * len(rows))]
+            echoes = [scores[slot.forced :] for scores in self.echo(rows, [label] * len(rows))]
             totals = [sum(scores) for scores in echoes]
             means = [sum(scores) / len(scores) for scores in echoes]
             right = ranking.answers[i] if ranking.answers else ()

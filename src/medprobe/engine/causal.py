@@ -70,7 +70,7 @@ def prompt_slots(model: Model, prompts: Sequence[str], where: Sequence[str]) -> 
     start = start_ids(model)
     slots = text_slots(model.tokenizer, prompts, where, start)
     return [
-        replace(slot, given=max(len(start), 1))
+        replace(slot, forced=max(len(start), 1))
         if slot.before
         else replace(slot, before=tuple(prefix_ids(model, name)))
         for slot, name in zip(slots, where, strict=True)

@@ -75,14 +75,14 @@ def read_characters(model: Model, texts: Sequence[str], max_length: int) -> list
     tokenizer, length = model.tokenizer, min(max_length, model.max_length)
     whole = tokenizer(list(texts), verbose=False, return_attention_mask=False)["input_ids"]
     cut = [text for text, ids in zip(texts, whole, strict=True) if len(ids) > length]
-    kept: dict[str, int] = {}
+    lengths: dict[str, int] = {}
     if cut:
         encoded = tokenizer(
             cut, truncation=True, max_length=length, return_offsets_mapping=True, verbose=False
         )
         spans_by_text = zip(cut, encoded["offset_mapping"], strict=True)
-        kept = {text: max(end for _, end in spans) for text, spans in spans_by_text}
-    return [kept.get(text) for text in texts]
+        lengths = {text: max(end for _, end in spans) for text, spans in spans_by_text}
+    return [lengths.get(text) for text in texts]
 
 
 def check_layers(model: Model, layers: Sequence[int]) -> None:

@@ -83,9 +83,11 @@ class Reader:
         trie_prompt, texts = self.prompts[prompt], self.texts[prompt]
         tokens = trie_prompt.tokens(top, node)
         if node == ROOT:
-            given, first_tokens = trie_prompt.slot.given, trie_prompt.first_tokens(node)
+            forced, first_tokens = trie_prompt.slot.forced, trie_prompt.first_tokens(node)
             nothing = np.empty(0, dtype=int)
-            return _NodeRow(prompt, node, nothing, tokens, given - 1, tokens[given:], first_tokens)
+            return _NodeRow(
+                prompt, node, nothing, tokens, forced - 1, tokens[forced:], first_tokens
+            )
         inputs, parent = tokens, trie_prompt.trie.parents[top]
         while parent not in texts:
             inputs = trie_prompt.trie.edges[parent] + inputs

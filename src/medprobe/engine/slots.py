@@ -23,7 +23,7 @@ class Slot:
     before: tuple[int, ...]
     after: tuple[int, ...]
     preceding: str  # the character before the slot, "" at the start of the text
-    given: int = 1  # how many tokens of `before` a model that writes does not write, one at least
+    forced: int = 1  # how many tokens of `before` a model that writes does not write, one at least
 
     def fill(self, ids: Sequence[int]) -> list[int]:
         """Return the whole sequence with `ids` in the slot."""
@@ -149,8 +149,8 @@ def tokenize_inside(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
     """
     tokens: dict[str, list[int]] = {}
     for anchor in ANCHORS if frame else ():
-        left = [text for text in dict.fromkeys(texts) if text not in tokens]
-        tokens |= _tokenize_after(tokenizer, left, anchor + frame[len(ANCHOR) :])
+        remaining = [text for text in dict.fromkeys(texts) if text not in tokens]
+        tokens |= _tokenize_after(tokenizer, remaining, anchor + frame[len(ANCHOR) :])
     alone = [text for text in dict.fromkeys(texts) if text not in tokens]
     tokens |= zip(alone, _encode(tokenizer, alone, add_special_tokens=False), strict=True)
     return [tokens[text] for text in texts]

@@ -131,7 +131,7 @@ class TriePrompt:
     @property
     def before(self) -> int:
         """Tokens before the slot that are scored."""
-        return len(self.slot.before) - self.slot.given
+        return len(self.slot.before) - self.slot.forced
 
     def tokens(self, top: int, node: int) -> Tokens:
         """Return the tokens from the first of `top` on; a leaf's include the prompt's end."""

@@ -17,11 +17,13 @@ class NameCounts:
         same: Those whose tokens are also the tokens of another name, as of "Gout" and "gout" for an
             uncased model. The model gives them one score, so that their order is alphabetical.
         unknown: Those with a token that stands for anything the tokenizer does not know.
+        longest: Tokens of the longest name.
     """
 
     names: int
     same: int
     unknown: int
+    longest: int = 0
 
     def __str__(self) -> str:
         """The counts that are not 0, as part of a sentence.
@@ -47,4 +49,5 @@ def count_names(tokenizer: Any, names: Iterable[str]) -> NameCounts:
     rows = [tuple(ids) for ids in tokenize_inside(tokenizer, sorted({*names}), f"{ANCHOR} ")]
     counts = Counter(rows)
     same = sum(count for count in counts.values() if count > 1)
-    return NameCounts(len(rows), same, sum(tokenizer.unk_token_id in row for row in rows))
+    unknown = sum(tokenizer.unk_token_id in row for row in rows)
+    return NameCounts(len(rows), same, unknown, max(map(len, rows), default=0))

@@ -242,14 +242,14 @@ class Contrastive(Method):
         limit, setting = min((self.settings.query_length, "query_length"), (model.max_length, ""))
         prompts, mask = self._prompts(model, task), model.tokenizer.mask_token
         characters = read_characters(model, prompts, limit)
-        for prompt, subject, label, kept in zip(
+        for prompt, subject, label, length in zip(
             prompts, task.queries["subject"], task.query_labels, characters, strict=True
         ):
             parts = {"slot": mask, "subject": subject}
             lost = [
                 name
                 for name, part in parts.items()
-                if kept is not None and part in prompt and kept < prompt.find(part) + len(part)
+                if length is not None and part in prompt and length < prompt.find(part) + len(part)
             ]
             if lost:
                 count = len(model.tokenizer(prompt, verbose=False)["input_ids"])
@@ -262,7 +262,7 @@ class Contrastive(Method):
         """Print how many names are cut, in the first pass."""
         limit = self.settings.candidate_length
         characters = read_characters(model, names, limit)
-        count = sum(kept is not None for kept in characters)
+        count = sum(length is not None for length in characters)
         if count and self.pass_model and self.pass_model[0] == self.passes()[0]:
             line = f"{self.checkpoint.name}, contrastive: {count} of {len(names)} names are longer "
             print_above(f"{line}than candidate_length: {limit} tokens of each are read")
