@@ -29,7 +29,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         about = (
             "Distinct answers, in the tokens of each model; and of the names that are ranked those "
             "with the same tokens as another one, which a model cannot tell apart, and those with "
-            "a token for unknown text"
+            "a token for unknown text; and the tokens of the longest name"
         )
         answers = [table_of(means, about, fold=False)]
         answers += _lengths(tokens, benchmark)
