@@ -1,5 +1,6 @@
 """Broken tables of DisKnE: names of a disease in what trains it, premises on both sides, labels."""
 
+import unicodedata
 from collections.abc import Callable
 from typing import Final
 
@@ -10,8 +11,14 @@ from bench.broken import Cases, Damage, Tables, add, edit, equal_first, exchange
 Hide = Callable[[str], str]
 PREMISE: Final = "He was seen at home twice this week and could walk a few steps ."
 NAME: Final = r"[A-Z]\w+ dystrophy"
-ABBREVIATION: Final = "[A-Z]+"
+ABBREVIATION: Final = "[A-Z]{3,}"
 ONE_WORD: Final = "[a-z]+"
+SYNONYMS: Final = (
+    "CD",
+    "uremia",
+    "chronic hepatitis C",
+    "thrombophlebitis",
+)  # of the first target, in the gate's UMLS
 
 
 def leak(hide: Hide, pattern: str = NAME, column: str = "premise") -> Damage:
@@ -19,19 +26,47 @@ def leak(hide: Hide, pattern: str = NAME, column: str = "premise") -> Damage:
 
     Args:
         hide: Makes the form of a name.
-        pattern: Of the names that are hidden.
+        pattern: Of the names that are hidden, or one of `SYNONYMS`.
         column: Of the text.
     """
 
     def damage(tables: Tables) -> None:
         splits, names = tables["splits"], tables["names"]
-        names = names[names["cui"].isin(splits["target"]) & names["name"].str.fullmatch(pattern)]
-        cui, name = names[["cui", "name"]].iloc[0]
+        cui, name = splits["target"].iloc[0], pattern
+        if pattern not in SYNONYMS:
+            is_target = names["cui"].isin(splits["target"])
+            found = names[is_target & names["name"].str.fullmatch(pattern)]
+            cui, name = found[["cui", "name"]].iloc[0]
         train = splits[(splits["target"] == cui) & (splits["split"] == "train")]["example_id"]
-        longer = {column: lambda row: f"{row[column]} There was {hide(name)} too ."}
-        edit("examples", f"example_id == '{train.iloc[0]}'", **longer)(tables)
+        text = f"There was {hide(name)} too ."
+        if column == "premise":
+            set_premise(tables, train.iloc[0], lambda premise: f"{premise} {text}")
+        else:
+            longer = {column: lambda row: f"{row[column]} {text}"}
+            edit("examples", f"example_id == '{train.iloc[0]}'", **longer)(tables)
 
     return damage
+
+
+def set_premise(tables: Tables, example: str, change: Hide) -> None:
+    """Change the premise of an example's pair, as its source would: in all examples and prompts."""
+    examples, queries = tables["examples"], tables["queries"]
+    pair = examples.loc[examples["example_id"] == example, "pair_id"].iloc[0]
+    rows = examples["pair_id"] == pair
+    premise = examples.loc[rows, "premise"].iloc[0]
+    is_of = queries["subject_id"] == pair
+    prompts = queries.loc[is_of, "prompt"].str.removeprefix(premise)
+    queries.loc[is_of, "prompt"] = change(premise) + prompts
+    queries.loc[is_of, "subject"] = examples.loc[rows, "premise"] = change(premise)
+
+
+def squared(name: str) -> str:
+    return "".join(chr(0x1F170 + ord(c) - 65) if "A" <= c <= "Z" else c for c in name.upper())
+
+
+def small_capitals(name: str) -> str:
+    letters = {c: f"LATIN LETTER SMALL CAPITAL {c}" for c in "ABCDEGHIJKLMNOPRTUVWYZ"}
+    return "".join(unicodedata.lookup(letters[c]) if c in letters else c for c in name.upper())
 
 
 NAMED: Final[dict[str, Hide]] = {
@@ -51,7 +86,12 @@ NAMED: Final[dict[str, Hide]] = {
     'as "… of the type …"': lambda name: " of the type ".join(reversed(name.split())),
     "with a word between": lambda name: name.replace(" ", " chronic "),
     "as an adjective": lambda name: f"{name[:-1]}ic",
-    "with a typing error": lambda name: name[:2] + name[3] + name[2] + name[4:],
+    "with a letter doubled": lambda name: name[:3] + name[2:],
+    "with two letters exchanged": lambda name: name[:-4] + name[-3] + name[-4] + name[-2:],
+    "with a letter missing": lambda name: name[:2] + name[3:],
+    "with two errors in a word of eight letters": lambda name: (
+        f"{name[:-6]}{name[-5:-2]}{name[-1]}"
+    ),
     "run together": lambda name: name.replace(" ", ""),
     "letter by letter": lambda name: " ".join("".join(name.split())),
     "with a letter of another alphabet": lambda name: name.replace("e", "\u0435").replace(
@@ -64,6 +104,46 @@ NAMED: Final[dict[str, Hide]] = {
     'as "… , severe , of the … type"': lambda name: (
         f"{name.split()[1]} , severe , of the {name.split()[0]} type"
     ),
+    "with three words between": lambda name: name.replace(" ", " , rather more severe , "),
+    "with four words between": lambda name: name.replace(" ", " ( not the most severe ) "),
+    "clipped": lambda name: f"{name[:-4]}.",
+    "in a list of two": lambda name: name.replace(" ", " and borpal ")[:-1] + "ies",
+    "in a list with a slash": lambda name: name.replace(" ", "/borpal "),
+    "in a list of three": lambda name: name.replace(" ", ", borpal, or tumal "),
+    'in a list after "of"': lambda name: (
+        f"{name.split()[1]} of the borpal and {name.split()[0]} kind"
+    ),
+    "in a list after another list": lambda name: "acute and chronic " + name.replace(" ", " or b "),
+    "with a tag between its words": lambda name: name.replace(" ", "<br/>"),
+    "with tags within a word": lambda name: f"{name[:2]}<b>{name[2:4]}</b>{name[4:]}",
+    "with a mask between its words": lambda name: name.replace(" ", " [**Name (NI) **] "),
+    "with a mask within a word": lambda name: f"{name[:3]}___{name[3:]}",
+    "with an escape of a URL": lambda name: name.replace(" ", "%20"),
+    "with an escape of a mail": lambda name: name.replace(" ", "=20"),
+    "with marks of direction": lambda name: f"\u200e{name[:3]}\u2069{name[3:]}\u200f",
+    "backwards, with a mark that turns it": lambda name: f"\u202e{name[::-1]}\u202c",
+    "in small capitals": small_capitals,
+    "in squared capitals": squared,
+    "in circles": lambda name: "".join(f"{c}\u20dd" if c.isalpha() else c for c in name),
+    "with a dotless i": lambda name: name.replace("i", "\u0131"),
+    "with strokes through letters": lambda name: name.replace("l", "\u0142").replace("d", "\u0111"),
+    "with digits for letters": lambda name: name.replace("o", "0").replace("i", "1"),
+    "by its first word alone": lambda name: name.split()[0],
+}
+SYNONYMOUS: Final[dict[str, tuple[str, Hide]]] = {
+    "two letters with full stops": ("CD", lambda name: ".".join(name) + "."),
+    "two letters with full stops and a blank": ("CD", lambda name: ". ".join(name) + "."),
+    "two letters with a blank": ("CD", " ".join),
+    "two small letters with full stops": ("CD", lambda name: ".".join(name.lower()) + "."),
+    "British spelling": ("uremia", lambda name: name.replace("e", "ae", 1)),
+    "the adjective of a name of one word": ("uremia", lambda name: f"{name[:-2]}ic"),
+    "a clipped name of one word": ("thrombophlebitis", lambda name: f"{name[:8]}."),
+    "a long name of one word, with two errors": (
+        "thrombophlebitis",
+        lambda name: name.replace("mb", "bm").replace("tt", "t").replace("itis", "iti"),
+    ),
+    "a list of letters": ("chronic hepatitis C", lambda name: name.replace("C", "B and C")),
+    "an initialism that UMLS lacks": ("chronic hepatitis C", lambda _: "CHC"),
 }
 ABBREVIATED: Final[dict[str, Hide]] = {
     "as it is": str,
@@ -111,9 +191,51 @@ def copy_premise(change: Hide) -> Damage:
         splits = tables["splits"][TARGET(tables["splits"])]
         examples = splits.drop_duplicates("split").set_index("split")["example_id"]
         for split, premise in (("test", PREMISE), ("train", change(PREMISE))):
-            edit("examples", f"example_id == '{examples[split]}'", premise=premise)(tables)
+            set_premise(tables, examples[split], lambda _, premise=premise: premise)  # type: ignore[misc]
 
     return damage
+
+
+def change_kind(label: int, column: str, change: Hide) -> Damage:
+    """Change a text of all positives, or of all negatives."""
+
+    def changed(rows: pd.DataFrame) -> "pd.Series[str]":
+        return rows[column].where(rows["label"] != label, rows[column].map(change))
+
+    return replace("examples", **{column: changed})
+
+
+def synonyms_in_positives(tables: Tables) -> None:
+    names = tables["names"]
+    others = names[~names["preferred"]].drop_duplicates("cui").set_index("cui")["name"]
+    examples = tables["examples"]
+    is_positive = (examples["label"] == 1) & examples["cui"].isin(others.index)
+    other_names = examples["cui"].map(others)
+    tables["examples"] = examples.assign(
+        hypothesis=examples["hypothesis"].where(~is_positive, other_names)
+    )
+
+
+def another_article(text: str) -> str:
+    article = "a" if text.rsplit(maxsplit=1)[-1][0].lower() in "aeiou" else "an"
+    return text.replace("The patient has ", f"The patient has {article} ")
+
+
+def similar_again(tables: Tables) -> None:
+    """The random negatives are the similar ones."""
+    examples = tables["examples"]
+    similar = examples[examples["kind"] == "similar"]
+    again = similar.assign(kind="random", example_id=similar["example_id"] + "-again")
+    tables["examples"] = pd.concat([examples[examples["kind"] != "random"], again])
+
+
+def without_positives(rows: pd.DataFrame) -> "pd.Series[bool]":
+    is_positive = ~rows["example_id"].str.contains("-")  # negatives have their kind in their ids
+    return TARGET(rows) & (rows["split"] == "train") & is_positive
+
+
+def nineteen_of_twenty(rows: pd.DataFrame) -> "pd.Series[bool]":
+    return (rows["split"] == "train") & (rows.groupby(["target", "split"]).cumcount() % 20 > 0)
 
 
 LEAK: Final = "a text that trains a disease has it"
@@ -123,6 +245,12 @@ DISKNE: Final[Cases] = {
         f"{LEAK}, by its abbreviation {form}": leak(hide, ABBREVIATION)
         for form, hide in ABBREVIATED.items()
     },
+    **{f"{LEAK}, by {form}": leak(hide, synonym) for form, (synonym, hide) in SYNONYMOUS.items()},
+    f"{LEAK}, by its CUI": lambda tables: set_premise(
+        tables,
+        tables["splits"][TARGET(tables["splits"])].query("split == 'train'")["example_id"].iloc[0],
+        lambda text: f"{text} {tables['splits']['target'].iloc[0]}",
+    ),
     f"{LEAK}, by a synonym": leak(str, ONE_WORD),
     f"{LEAK}, in the full hypothesis alone": leak(str, column="full_hypothesis"),
     **{
@@ -145,4 +273,26 @@ DISKNE: Final[Cases] = {
     ),
     "the ids of two diseases exchanged": exchange("examples", "cui"),
     "a blank premise": edit("examples", premise=" "),
+    "hypotheses of positives in capitals": change_kind(1, "hypothesis", str.upper),
+    "hypotheses of positives are synonyms": synonyms_in_positives,
+    "premises of negatives end in one more full stop": change_kind(
+        0, "premise", lambda text: f"{text} ."
+    ),
+    "premises of negatives have two blanks": change_kind(
+        0, "premise", lambda text: text.replace(" ", "  ", 1)
+    ),
+    "another article before the diseases of negatives": change_kind(
+        0, "full_hypothesis", another_article
+    ),
+    "similar and random negatives exchanged": exchange("examples", "kind", "similar", "random"),
+    "random negatives are the similar ones": similar_again,
+    "a target whose training set has no positives": remove("splits", without_positives),
+    "nineteen of twenty examples that train are missing": remove("splits", nineteen_of_twenty),
+    "prompts without their premises": replace(
+        "queries",
+        prompt=lambda rows: [
+            prompt.removeprefix(premise).strip()
+            for prompt, premise in zip(rows["prompt"], rows["subject"], strict=True)
+        ],
+    ),
 }

@@ -47,8 +47,16 @@ def prompts_of_another_relation(tables: Tables) -> None:
         queries.loc[index, "prompt"] = template.replace("[X]", subject)
 
 
+def last_answers_cut(column: str) -> Callable[[pd.DataFrame], list[list[str]]]:
+    return lambda rows: [[*items[: max(1, len(items) - 1)]] for items in rows[column]]
+
+
+CUT: Final = replace(
+    "queries", answers=last_answers_cut("answers"), answer_ids=last_answers_cut("answer_ids")
+)
 MEDLAMA: Final[Cases] = {
     "more than ten answers": eleven_answers,
+    "the last of several answers cut": CUT,
     "a query twice, with one id": add("queries"),
     "a query twice, with two ids": add("queries", query_id="another"),
     "a query twice, under two subject ids": add(
@@ -103,6 +111,7 @@ BIOLAMA: Final[Cases] = {
     "two relations exchanged": exchange("queries", "relation"),
     "a query of dev in the test set, under another id": add("queries", "dev", query_id="another"),
     "an answer that is not a candidate": UNKNOWN_ANSWER,
+    "the last of several answers cut": CUT,
     "an answer without its id": edit("queries", answer_ids=lambda row: row["answer_ids"][:-1]),
 }
 
@@ -172,6 +181,21 @@ CONTEXT: Final[Cases] = {
     "mentions shifted by one character": replace(
         "mentions", start=lambda rows: rows["start"] + 1, end=lambda rows: rows["end"] + 1
     ),
+    "the last of several answers cut": CUT,
+    "correct objects called incorrect": replace(
+        "queries", added_role=lambda rows: rows["added_role"].replace("correct", "incorrect")
+    ),
+    "the centres target and negative exchanged": exchange(
+        "queries", "centre", "target", "negative"
+    ),
+    "the kinds knowledge-only and knowledge-sorted exchanged": exchange(
+        "queries", "kind", "knowledge-only", "knowledge-sorted"
+    ),
+    "the kinds knowledge-random and knowledge-sorted exchanged": exchange(
+        "queries", "kind", "knowledge-random", "knowledge-sorted"
+    ),
+    "all subjects have one object": replace("queries", objects=lambda rows: 1),
+    "all objects are in one document": replace("queries", frequency=lambda rows: 1),
     "steps numbered backwards": replace("queries", step=steps_backwards),
 }
 

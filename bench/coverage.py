@@ -125,6 +125,7 @@ def _disease_rows(count: int, draw: np.random.Generator) -> pd.DataFrame:
             "label": label,
             "prediction": (score > 0.5).astype(int).astype(str),
             "score": score,
+            "fewest": 2,
         }
     )
 
@@ -164,6 +165,7 @@ def _steps(count: int, draw: np.random.Generator) -> pd.DataFrame:
             "rc_target": -moves,
             "added_role": "correct",
             "cluster": subject.astype(str),
+            "weight": 1.0,
         }
     )
 

@@ -101,7 +101,7 @@ def ours(data: Path) -> Queries:
 
 def triples(data: Path) -> pl.DataFrame:
     """What MedLAMA takes of the files."""
-    return medlama._triples(data / "umls", CHOICES)
+    return medlama._triples(data / "umls", CHOICES)[0]
 
 
 def pandas_in_chunks(data: Path) -> Queries:

@@ -229,6 +229,20 @@ def other_targets(splits: pd.DataFrame, _: Kwargs) -> Any:
     return splits["target"].where(splits["split"] != "test", splits["target"].map(others))
 
 
+def wrong_article(row: Row, _: Kwargs) -> Row:
+    article = "a" if row["hypothesis"][0].lower() in "aeiou" else "an"
+    return {"full_hypothesis": f"It is {article} {row['hypothesis']}"}
+
+
+def drawn_again(rows: pd.DataFrame, kwargs: Kwargs) -> Any:
+    """The random negatives of each positive are its similar ones."""
+    key = [*kwargs["column_list"][:3]]
+    number = rows.groupby([*key, "kind"]).cumcount()
+    similar = rows.assign(number=number)[rows["kind"] == "similar"].set_index([*key, "number"])
+    places = pd.MultiIndex.from_frame(rows[key].assign(number=number))
+    return rows["cui"].where(rows["kind"] != "random", similar["cui"].reindex(places).to_numpy())
+
+
 def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
     splits = tables[table]
     pairs = splits["example_id"].map(tables["examples"].set_index("example_id")["pair_id"])
@@ -237,13 +251,53 @@ def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
     tables[table] = splits.assign(split=splits["split"].where(splits.index != first, "validation"))
 
 
+def copy_relation(rows: pd.DataFrame, _: Kwargs) -> pd.DataFrame:
+    """The queries of the first relation, as those of another one."""
+    first = rows[rows["relation"] == rows["relation"].iloc[0]]
+    return first.assign(relation="a copy", query_id="again " + first["query_id"])
+
+
+def missing_names(rows: pd.DataFrame, kwargs: Kwargs) -> list[Any]:
+    return ["nan" if isinstance(names, str) else ["nan"] for names in rows[column(kwargs)]]
+
+
+def break_names(tables: Tables, table: str, kwargs: Kwargs) -> None:
+    replace(column(kwargs), missing_names)(tables, table, kwargs)
+
+
 MUTATIONS: dict[str, Mutation] = {
+    "expect_aliases_to_be_of_one_object": replace(
+        "answer_ids", lambda rows, _: [["another"] * len(ids) for ids in rows["answer_ids"]]
+    ),
+    "expect_answers_not_to_be_the_subject": replace(
+        "answers", lambda rows, _: [[subject] for subject in rows["subject"]]
+    ),
+    "expect_names_to_be_whole": break_names,
+    "expect_names_to_look_different": replace(
+        "name", lambda rows, _: [f"x{' ' * (number + 1)}y" for number in range(len(rows))]
+    ),
+    "expect_relations_to_differ": add(copy_relation),
+    "expect_relations_to_have_several_answers": replace(
+        "answer_ids", lambda rows, _: [["one"]] * len(rows)
+    ),
+    "expect_rows_to_be_few": add(
+        lambda rows, kwargs: rows.head(1).assign(what=kwargs["what"], rows=10**6)
+    ),
+    "expect_templates_to_affirm": replace("prompt", lambda *_: "it is not [Y] ."),
+    "expect_answers_to_be_complete": replace(
+        "answers", lambda rows, _: [names[: max(1, len(names) - 1)] for names in rows["answers"]]
+    ),
     "expect_answers_to_be_ranked": edit(lambda row, _: {"answers": ["x"] * len(row["answers"])}),
+    "expect_articles_to_fit": edit(wrong_article, "label == 0"),
     "expect_both_centres_in_pairs": replace(
         "centre",
         lambda rows, _: rows["centre"].mask(rows["pair_id"] == rows["pair_id"][0], "target"),
     ),
     "expect_candidates_to_have_answers_ids": edit(lambda *_: {"id": "C7777777"}),
+    "expect_centres_to_follow_ids": replace(
+        "centre",
+        lambda rows, _: rows["centre"].replace({"target": "negative", "negative": "target"}),
+    ),
     "expect_cuis_to_be_known": edit(lambda _, kwargs: {column(kwargs): "C7777777"}),
     "expect_dates_to_be_later": edit(lambda row, _: {"date": row["cut_off"]}),
     "expect_diseases_to_be_targets": remove(
@@ -264,9 +318,18 @@ MUTATIONS: dict[str, Mutation] = {
         lambda rows, kwargs: copies(rows[rows["subset"] == "full"].head(1), kwargs["max_value"])
     ),
     "expect_groups_to_be_of_like_size": one_tiny_group,
+    "expect_hypotheses_to_be_preferred_names": edit(
+        lambda row, _: {"hypothesis": row["hypothesis"].upper()}, "label == 1"
+    ),
     "expect_item_to_be_in_list": edit(lambda _, kwargs: {first_column(kwargs): "C7777777"}),
     "expect_items_to_be_in_table": edit(other_item),
     "expect_labels_to_follow_kinds": edit(lambda *_: {"label": 1}, "label == 0"),
+    "expect_layouts_to_follow_kinds": replace(
+        "kind",
+        lambda rows, _: rows["kind"].replace(
+            {"knowledge-only": "knowledge-sorted", "knowledge-sorted": "knowledge-only"}
+        ),
+    ),
     "expect_list_items_to_be_unique": edit(
         lambda row, kwargs: {column(kwargs): [*row[column(kwargs)][:1]] * 2}
     ),
@@ -291,6 +354,10 @@ MUTATIONS: dict[str, Mutation] = {
     "expect_other_names_to_be_of_one_subject": family(
         lambda rows: {"name_kind": "brand", "subject": rows["subject"][2]}
     ),
+    "expect_objects_to_be_counted": replace("objects", lambda *_: 1),
+    "expect_other_examples_to_be_trained": remove(
+        lambda splits, _: (splits["split"] != "test") & (splits.index % 2 == 0)
+    ),
     "expect_pairs_to_be_on_one_side": both_sides,
     "expect_pairs_to_match": remove(
         lambda rows, kwargs: (
@@ -299,6 +366,10 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "expect_positives_to_have_negatives": remove(all_negatives_but_one),
     "expect_positives_to_number": remove(too_few),
+    "expect_premises_to_be_of_their_pairs": edit(
+        lambda row, _: {"premise": f"{row['premise']} ."}, "label == 0"
+    ),
+    "expect_prompts_to_be_of_examples": edit(lambda *_: {"prompt": "[Y]"}),
     "expect_prompts_to_follow_one_template": edit(
         lambda row, _: {"prompt": f"{row['answers'][0]} . {row['prompt']}"}
     ),
@@ -306,11 +377,18 @@ MUTATIONS: dict[str, Mutation] = {
     "expect_prompts_to_hold_no_answer": edit(
         lambda row, _: {"prompt": f"{row['answers'][0]} . {row['prompt']}"}
     ),
+    "expect_random_negatives_to_be_drawn": replace("cui", drawn_again),
     "expect_real_contexts_to_be_in_their_documents": replace(
         "text", lambda *_: "another text", "documents"
     ),
+    "expect_roles_to_follow_ids": edit(
+        lambda *_: {"added_role": "incorrect"}, "added_role == 'correct'"
+    ),
     "expect_rows_to_be_used": lost,
     "expect_segments_to_hold_one_entity": replace("cui", lambda *_: "C7777777", "mentions"),
+    "expect_similar_negatives_to_be_nearest": replace(
+        "kind", lambda rows, _: rows["kind"].replace({"similar": "random", "random": "similar"})
+    ),
     "expect_steps_to_be_nested": replace("shown", lambda rows, _: [[]] * len(rows)),
     "expect_subset_to_be_within": remove(of_a_part),
     "expect_subset_values_to_be_below": too_high,

@@ -4,6 +4,13 @@ import csv
 import json
 from pathlib import Path
 
+import pandas as pd
+
+from medprobe.core.params import EngineParams, ScoreParams
+from medprobe.core.tables import BenchmarkTables
+from medprobe.methods.classifier import Classifier
+from medprobe.metrics import Scoring
+from medprobe.metrics.f1 import SCORER
 from medprobe.sources.annotation import KEEP, SHEET
 
 CUIS = {  # name: (CUI, other names)
@@ -96,3 +103,19 @@ def write_csv(path: Path, rows: list[list[object]]) -> None:
 def lines(path: Path, texts: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{text}\n" for text in texts))
+
+
+def report(tables: BenchmarkTables) -> dict[str, list[str]]:
+    """The diseases that scoring reports, by category, for predictions that need no model."""
+    settings = Classifier.Settings(variants=("always-true",))
+    method = Classifier(Path("no-model"), settings, EngineParams(device="cpu"), 0)
+    parts = [method.predict(task, "always-true/") for task in method.tasks(tables, 1)]
+    if not parts:
+        return {}
+    scoring = Scoring(ScoreParams(bootstrap=10), seed=0)
+    scores = SCORER.score(pd.concat(parts), Path("benchmark"), scoring)["always-true"]
+    return {
+        category: sorted(set(table) - {"macro", "weighted"})
+        for category, table in scores.items()
+        if "/" not in category
+    }

@@ -136,11 +136,14 @@ def released_annotation() -> Tables:
         origin="released",
     )
     splits = [examples.assign(target=examples["original_cui"], split="test")]
-    for split, step in (("train", 1), ("validation", 2)):
-        others = dict(zip(cuis, cuis[step:] + cuis[:step], strict=True))
-        first = examples.drop_duplicates("original_cui")
-        splits.append(first.assign(target=first["original_cui"].map(others), split=split))
+    for target in cuis:
+        others = examples[(examples[["cui", "original_cui"]] != target).all(axis=1)]
+        tested = examples.loc[examples["original_cui"] == target, "pair_id"]
+        others = others[~others["pair_id"].isin(tested)].assign(target=target, split="train")
+        first = others["pair_id"] == others["pair_id"].iloc[0]
+        splits.append(others.assign(split=others["split"].mask(first, "validation")))
     names = pd.DataFrame({"cui": cuis, "name": [f"sickness {cui}" for cui in cuis]})
+    names["preferred"] = True
     sources = examples["kind"].value_counts().rename_axis("name").reset_index(name="rows")
     return {
         "examples": examples,

@@ -62,7 +62,10 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
         assert line in after.splitlines()
     params_path.write_text(after, encoding="utf-8")
     params = load_params(params_path)
-    assert set(params.models.masked) == {"mine", "bert", "bluebert", "biobert"}
+    assert set(params.models.masked) == {
+        *("mine", "bert-base-uncased", "bert-base-cased", "bluebert-base-pubmed", "biobert-v1-2")
+    }
+    assert "biobert-v1-1" in params.models.encoder  # it comes without a head
     assert params.models.masked["mine"].trained_until == "2021-06-30"
     assert params.train == params.continued == {}
     assert not {"taught", "further"} & {*params.models.all()}
@@ -99,6 +102,37 @@ def test_an_unknown_paper_is_refused_with_the_list(params_path: Path) -> None:
         adopt("disknee", params_path)
 
 
-def test_models_that_the_hub_lacks_are_reported() -> None:
-    remark_text = "\n".join(remarks("contrastive-probe-acl2022"))
-    assert "UmlsBERT: its authors give it out by a link" in remark_text
+def test_models_that_the_hub_lacks_are_reported(params_path: Path) -> None:
+    remark_text = "\n".join(remarks("contrastive-probe-acl2022", params_path))
+    assert (
+        "UmlsBERT: table 5 cites Michalopoulos et al. 2021, who give it out by a link"
+        in remark_text
+    )
+
+
+def test_papers_that_print_one_name_for_two_checkpoints_share_no_model(params_path: Path) -> None:
+    """BioBERT, BERT, SciBERT and BlueBERT are others in each of the papers."""
+    wanted: dict[str, str] = {}
+    for name, paper in papers().items():
+        params_path.write_text(adopt(name, params_path)[1], encoding="utf-8")
+        wanted |= {printed: model.hub for printed, model in paper.models.items() if model.hub}
+    params = load_params(params_path)
+    models = params.models.all()
+    fetched = {models[name].published: model.hub for name, model in params.fetch.items()}
+    assert fetched == wanted
+    stays = (
+        "PubMedBERT: your model pubmedbert, microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
+    )
+    remark = [line for line in remarks("template_free", params_path) if line.startswith(stays)]
+    assert remark and "as encoder, stays" in remark[0] and "as masked" in remark[0]
+
+
+def test_a_model_of_ones_own_that_stays_is_named(params_path: Path) -> None:
+    own_text = OWN_PARAMS.replace(
+        "folders: {mine: checkpoints/mine}", "fetch: {scibert-cased: {hub: my/copy}}"
+    )
+    params_path.write_text(own_text.replace("{mine: ", "{scibert-cased: "), encoding="utf-8")
+    remark = "your model scibert-cased, my/copy as masked, stays; the paper has allenai/scibert"
+    assert any(remark in line for line in remarks("diskne", params_path))
+    params_path.write_text(OWN_PARAMS, encoding="utf-8")
+    assert not any("your model" in line for line in remarks("diskne", params_path))

@@ -24,7 +24,7 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predi
 from medprobe.metrics import Scoring, expert
 from medprobe.metrics.results import score_table
 from medprobe.report.numbers import catalog
-from medprobe.sources.sheets import ITEM_COLUMNS, read_items, read_ratings, write_folder
+from medprobe.sources.sheets import ITEM_COLUMNS, SCALES, read_items, read_ratings, write_folder
 from medprobe.stages.build import build
 from medprobe.stages.compare import compare
 from medprobe.stages.score import score
@@ -223,6 +223,34 @@ def test_agreement_by_hand() -> None:
     assert single_rater.empty  # nobody to agree with
 
 
+def quadratic_kappa(a: list[int], b: list[int]) -> float:
+    """Cohen (1968): weighted disagreement, over that of all pairs of a rating of each."""
+    observed = np.mean([(x - y) ** 2 for x, y in zip(a, b, strict=True)])
+    by_chance = np.mean([(x - y) ** 2 for x in a for y in b])
+    return float(1 - observed / by_chance)
+
+
+@pytest.mark.parametrize("unused", [(), (4,), (2,), (2, 4), (1, 5), (3,), (2, 3, 4)])
+def test_levels_that_nobody_gave_keep_their_place_in_the_scale(unused: tuple[int, ...]) -> None:
+    draw = random.Random(str(unused))
+    levels = [level for level in range(1, 6) if level not in unused]
+    first = draw.choices(levels, k=80)
+    values_by_rater = {"anna": first}
+    for rater, share in (("ben", 0.3), ("cleo", 0.5)):
+        values_by_rater[rater] = [
+            draw.choice(levels) if draw.random() < share else x for x in first
+        ]
+    ratings = pd.concat(
+        pd.DataFrame({"item": range(80), "rater": rater, "rating": [*map(str, values)]})
+        for rater, values in values_by_rater.items()
+    )
+    agreements = agreement(ratings.assign(right=ratings["rating"] == "5"), ordinal=True)
+    value = agreements.set_index(["of", "measure", "raters"])["value"]
+    for a, b in (("anna", "ben"), ("anna", "cleo"), ("ben", "cleo")):
+        key = ("rating", "Cohen's kappa, quadratic weights", f"{a}, {b}")
+        assert value[key] == pytest.approx(quadratic_kappa(values_by_rater[a], values_by_rater[b]))
+
+
 def test_a_sheet_filled_to_the_middle_counts_as_far_as_it_is(truth: Truth) -> None:
     folder = draw("anna", "ben")
     fill(folder / "anna.csv", truth, 0.0, rows=255)
@@ -262,7 +290,18 @@ def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
     assert perfect[True] == round(
         10 * DRAWN * expert_numbers["hits_of_10"]["value"]
     )  # no answer is wrong
-    assert set(at_10.loc[at_10["gold"].astype(bool), "rating"]) == {"5"}
+    assert set(at_10.loc[at_10["gold"].astype(bool) & (at_10["count"] > 0), "rating"]) == {"5"}
+
+
+def test_a_confusion_table_has_the_levels_that_nobody_gave(truth: Truth) -> None:
+    assert (*SCALES["predictions"],) == expert.LEVELS
+    folder = draw("anna")
+    fill(folder / "anna.csv", truth, 0.0)
+    sheet = pd.read_csv(folder / "anna.csv", dtype=str, keep_default_na=False)
+    sheet.replace({"rating": {"4": "3", "2": "1"}}).to_csv(folder / "anna.csv", index=False)
+    table = expert.confusions(build_evaluation(), [TABLE])
+    assert [*table[table["k"] == 10]["rating"].unique()] == [*"12345"]
+    assert table.loc[table["rating"].isin(["2", "4"]), "count"].tolist() == [0] * 8
 
 
 @pytest.mark.parametrize(

@@ -281,21 +281,54 @@ def test_shots_are_turns_of_the_chat(chat_model):
     )
 
 
+CLOCKS = [  # how templates ask for the date
+    "{{ strftime_now('%d %b %Y') }}",
+    "{% if strftime_now is defined %}{% set d = strftime_now('%d %b %Y') %}{{ d }}{% endif %}",
+    "{% macro day() %}{{ strftime_now(format='%d %b %Y') }}{% endmacro %}{{ day() }}",
+]
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_template_reads_a_date_of_the_settings_and_no_clock(clock, chat_model):
+    checkpoint = chat_model("gpt2", clock + "{{ messages[-1]['content'] }}")
+    for settings, day in (({}, "26 Jul 2024"), ({"today": "2026-01-02"}, "02 Jan 2026")):
+        prober = method(checkpoint, **settings)
+        (task,) = prober.tasks(tables(), 10)
+        query = next(task.queries.itertuples())
+        assert text_of(prober.backend.model, prober._prompt(query, task, True, 0)) == f"{day}[Y]"
+
+
+@pytest.mark.parametrize(
+    "draw", ["{{ [1, 2] | random }}", "{{ lipsum() }}", "{{ [[1, 2]] | map('random') | first }}"]
+)
+def test_a_template_that_draws_by_chance_is_refused(draw, chat_model):
+    prober = method(chat_model("gpt2", draw + "{{ messages[-1]['content'] }}"))
+    with pytest.raises(BadInput, match=r"its template draws by chance.*; correct chat_template"):
+        predict_pass(prober, tables(), "chat-0-shot-free")
+
+
+def test_no_text_of_a_chat_is_in_the_error_of_a_template(chat_model):
+    raising = chat_model("gpt2", "{{ raise_exception('bad turn: ' + messages[0].content) }}")
+    with pytest.raises(BadInput, match="refuses the chat") as caught:
+        predict_pass(method(raising), tables(["Aspirin treats [Y] ."]), "chat-0-shot-free")
+    assert "spirin" not in str(caught.value)
+
+
 def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     prober = method(tiny_model("gpt2"), templates=["chat"])
     with pytest.raises(BadInput, match="no template for chats; leave chat out"):
         predict_pass(prober, tables(), "chat-0-shot-free")
     raising = chat_model("llama", "{{ raise_exception('only one turn') }}")
-    with pytest.raises(BadInput, match="template refuses the chat: only one turn"):
+    with pytest.raises(BadInput, match=r"template refuses the chat \(TemplateError\); correct"):
         predict_pass(method(raising), tables(), "chat-0-shot-free")
     failing = chat_model("llama", "{% for i in range(10 ** 9) %}{% endfor %}")
-    with pytest.raises(BadInput, match="template refuses the chat: OverflowError"):
+    with pytest.raises(BadInput, match=r"template refuses the chat \(OverflowError\)"):
         predict_pass(method(failing), tables(), "chat-0-shot-free")
     slow = chat_model(
         "llama",
         "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}",
     )
-    with pytest.raises(BadInput, match="RuntimeError: it takes more than 1,000,000 steps"):
+    with pytest.raises(BadInput, match=r"template refuses the chat \(StepsError\)"):
         predict_pass(method(slow), tables(), "chat-0-shot-free")
     endless = chat_model("llama", "{{ 'a' * 2000000 }}")
     with pytest.raises(BadInput, match="2,000,000 characters of a chat"):

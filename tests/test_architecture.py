@@ -11,7 +11,7 @@ from medprobe import methods
 from medprobe.core.code import ROOT, closure
 
 DOCUMENT = ROOT.parent.parent / "docs/concepts/architecture.md"
-PROBING = 27  # files of the package that probing may reach
+PROBING = 28  # files of the package that probing may reach
 BACKENDS = 8  # more of methods that ask a backend
 
 

@@ -227,6 +227,7 @@ def examples() -> dict[str, pd.DataFrame]:
     )
     split = ["train"] * 4 + ["validation"] * 2 + ["test"] * 2
     splits = pd.DataFrame({"target": "r", "split": split, "example_id": rows["example_id"]})
+    splits["fewest"] = 2
     return {"examples": rows, "splits": splits}
 
 

@@ -61,7 +61,7 @@ def tables() -> BenchmarkTables:
     queries["relation"] = [f"C{i % 3 + 1}" for i in range(9)]
     others = {
         "examples": examples,
-        "splits": pd.DataFrame(splits, columns=["target", "split", "example_id"]),
+        "splits": pd.DataFrame(splits, columns=["target", "split", "example_id"]).assign(fewest=2),
     }
     return BenchmarkTables(queries, probing.candidates(), {}, others, builder="diskne")
 

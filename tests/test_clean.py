@@ -11,9 +11,14 @@ from medprobe.cli import main
 from medprobe.commands import pipeline
 from medprobe.commands.clean import leftovers, remove
 from medprobe.commands.doctor import doctor
+from medprobe.commands.stale_stages import find_stale_stages
+from medprobe.commands.unused_parts import unused_parts
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
-from medprobe.core.params import Params
+from medprobe.core.params import ModelParams, Models, Params
+from medprobe.core.parts import record_used
+from medprobe.core.places import PARTS
+from medprobe.tracking import lineage
 
 PREDICTIONS = "outputs/predictions/{}/fill_mask/facts.parquet"
 MODELS = ("here", "gone")
@@ -154,7 +159,9 @@ def test_the_command_asks_first(project: Path) -> None:
     assert files() == before
     assert CliRunner().invoke(main, ["clean", "--yes"]).exit_code == 0
     assert not any("gone" in path for path in files())
-    assert "nothing of other names" in CliRunner().invoke(main, ["clean"]).output
+    assert (
+        "nothing of other names, and no unused parts" in CliRunner().invoke(main, ["clean"]).output
+    )
 
 
 def test_a_wrong_file_removes_nothing(project: Path) -> None:
@@ -172,3 +179,53 @@ def test_the_doctor_lists_it(
     printed = capsys.readouterr().out
     assert "No longer in params.yaml" in printed and "`medprobe clean` removes them" in printed
     assert "outputs/models/gone" in printed
+
+
+def test_repro_removes_what_a_name_left_if_the_cache_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What compares results depends on whole folders: of a clone, they would not be the same."""
+    monkeypatch.chdir(tmp_path)
+    code = "import os; os.makedirs('{0}'); open('{0}/x', 'w').write('{0}')"
+    train = {
+        "matrix": {"model": "${models}"},
+        "cmd": f'python -c "{code.format("outputs/models/${item.model}")}"',
+        "outs": ["outputs/models/${item.model}"],
+    }
+    score = {"cmd": "echo > scores", "deps": ["outputs/models"], "outs": ["scores"]}
+    stages = {"vars": [{"models": {}}], "stages": {"train": train, "score": score}}
+    Path("dvc.yaml").write_text(yaml.safe_dump(stages))
+    Path("params.yaml").write_text(yaml.safe_dump({"models": {key: {} for key in "abc"}}))
+    Repo.init(no_scm=True).reproduce()
+    Path("outputs/models/mine").mkdir()
+    Path("params.yaml").write_text(yaml.safe_dump({"models": {"a": {}}}))
+    lost = lineage.hashes()["outputs/models/c"]
+    Path(".dvc/cache/files/md5", lost[:2], lost[2:]).unlink()
+    capsys.readouterr()
+    assert "score" in find_stale_stages(tidy=True)
+    assert sorted(path.name for path in Path("outputs/models").iterdir()) == ["a", "c", "mine"]
+    line = "outputs/models/b removed: no longer in params.yaml; DVC's cache has it\n"
+    assert capsys.readouterr().out == line
+
+
+def test_parts_that_no_result_is_made_of_are_removed_once_all_stages_are_up_to_date(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("medprobe.check.check", lambda params: None)
+    write_lock({})
+    for name in ("old.parquet", "new.parquet", "gone.parquet", "state.pt", "rewire-0/step-1/x"):
+        (PARTS / name).parent.mkdir(parents=True, exist_ok=True)
+        (PARTS / name).write_text("x")
+    (PARTS / "cui2vec-1").mkdir()
+    record_used("here/fill_mask/facts", [PARTS / "old.parquet"])
+    record_used("here/fill_mask/facts", [PARTS / "new.parquet"])
+    record_used("gone/fill_mask/facts", [PARTS / "gone.parquet"])
+    models = Models(masked={"here": ModelParams()})
+    named = {"masked": {"fill_mask": {"facts": {}}}}
+    params = Params(models=models, methods=named, benchmarks={"table": {"facts": {}}})
+    assert unused_parts(params) == [], "stages are left to run"
+    monkeypatch.setattr("medprobe.commands.stale_stages.find_stale_stages", dict)
+    unused = {"old.parquet", "gone.parquet", "state.pt", "rewire-0"}
+    assert {path.name for path in unused_parts(params)} == unused
+    remove(unused_parts(params))
+    assert sorted(path.name for path in PARTS.iterdir()) == ["cui2vec-1", "new.parquet", "used"]

@@ -14,12 +14,12 @@ import transformers
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON
-from medprobe.report.blocks import Cell, Chapter, Links, Part, Table, drawings
+from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.results import Results
-from medprobe.report.sections import published
+from medprobe.report.sections import published, statistics
 from medprobe.stages.compare import compare, with_names, write_pages_of_benchmark
 from medprobe.stages.significance import significance
 from medprobe.tracking import lineage
@@ -232,7 +232,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
         builders={"facts": "medlama_released"},
         statistics={"facts": pd.DataFrame({"subset": "full", **counted})},
         left_out={"facts": dropped},
-        published={"mine": "BioBERT"},
+        published={"mine": "BioBERT v1.1"},
         queries=frozenset({"facts"}),
         unlisted={"facts": ["perplexity", "y"]},
     )
@@ -255,7 +255,7 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
         benchmarks={"facts": replace(METADATA, invented=False)},
         builders={"facts": "medlama_released"},
         statistics={"facts": counted},
-        published={"mine": "BioBERT"},
+        published={"mine": "BioBERT v1.1"},
     )
     [section] = published.section(results, "facts")
     table = section.blocks[0]
@@ -263,6 +263,32 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     [row] = table.rows
     cell = row[[*table.heads].index("in deviations")]
     assert (cell.text if isinstance(cell, Cell) else cell) == verdict
+
+
+def test_counts_in_print_stand_next_to_those_of_the_papers_data() -> None:
+    """MedLAMA's Table 6: 19 relations, 19 thousand queries, 2.3 answers each."""
+    of_relations = {"relation": ["treats", "causes"], "queries": [1000, 234]}
+    of_all = {"relation": ["all"], "queries": [1234], "answers_per_query": [2.25]}
+    counted = pd.concat([pd.DataFrame(of_relations), pd.DataFrame(of_all)]).assign(subset="full")
+
+    def blocks(*, invented: bool) -> list[Block]:
+        results = Results(
+            comparison=pd.DataFrame(columns=COMPARISON),
+            benchmarks={"facts": replace(METADATA, invented=invented)},
+            builders={"facts": "medlama_released"},
+            statistics={"facts": counted},
+        )
+        return [block for part in statistics.section(results, "facts") for block in part.blocks]
+
+    tables = [block for block in blocks(invented=False) if isinstance(block, Table)]
+    [table] = [table for table in tables if table.caption.startswith("Counts in print")]
+    rows = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in table.rows]
+    assert rows == [
+        ["queries", "1,234", "19,000"],
+        ["relations", "2", "19"],
+        ["answers per query", "2.25", "2.3"],
+    ]
+    assert len(blocks(invented=True)) == len(blocks(invented=False)) - 1
 
 
 def test_every_text_is_escaped() -> None:

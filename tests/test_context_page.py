@@ -18,9 +18,10 @@ from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance, split_by_variant
 from medprobe.report.blocks import Cell, drawings
 from medprobe.report.results import Results
+from medprobe.report.sections import published
 from medprobe.report.sections.ucm import section
 from medprobe.report.standings import standing, table
-from render_helpers import check_snapshot, html
+from render_helpers import check_snapshot, html, lines
 from test_context import sample
 from toy_project import METADATA
 
@@ -232,3 +233,54 @@ def test_no_text_of_a_note_is_on_the_page(outputs: Outputs) -> None:
         for at in range(len(words) - 3)
     }
     assert not [piece for piece in pieces for text in contents if piece in text]
+
+
+def row_of(subset: str, mean: str, metric: str, value: float, method: str = "rank_change") -> tuple:
+    return ("context", subset, mean, "one", method, metric, value, None, None, 99, None)
+
+
+def test_numbers_in_print_are_next_to_ranks_by_decoding_alone() -> None:
+    """The paper decodes: a mean over masks is another quantity."""
+    methods = ("rank_change", "rank_change:decoding", "rank_change:copy")
+    cells = (
+        ("full", "micro", "acc_at_1", 0.5),
+        ("target", "macro", "understand", 0.25),
+        ("negative", "micro", "confuse", 0.75),
+        ("target/added:correct", "micro", "rc_target", -3.0),
+    )
+    rows = [row_of(*cell, method) for cell in cells for method in methods]
+    report = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        benchmarks={"context": context.METADATA},
+        builders={"context": "context_notes"},
+        published={"one": "BERT-base-uncased"},
+    )
+    text = lines(published.section(report, "context")[0])
+    compared = [line for line in text if "BERT-base-uncased" in line]
+    assert len(compared) == len(cells)
+    assert all("rank_change:decoding" in line for line in compared)
+
+
+def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
+    """Bins are in the order of their numbers."""
+    parts = ("frequency:over-1000", "objects:11-50", "objects:1", "objects:2-3", "resource:notes")
+    cells = (("full", "micro", "acc_at_5"), ("target", "macro", "understand"))
+    rows = [
+        row_of(f"{subset}/{part}", mean, metric, number / 10)
+        for number, part in enumerate(parts)
+        for subset, mean, metric in cells
+    ]
+    rows.append(row_of("target", "macro", "understand", 0.5))
+    report = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON), benchmarks={"context": context.METADATA}
+    )
+    text = [line for block in section(report, "context") for line in lines(block)]
+    start = next(n for n, line in enumerate(text) if line.startswith("| part | model"))
+    assert text[start] == "| part | model | acc@5 with context | Understand |"
+    assert text[start + 1 : start + 6] == [
+        "| resource:notes | one | 40.0 | 40.0 |",
+        "| objects:1 | one | 20.0 | 20.0 |",
+        "| objects:2-3 | one | 30.0 | 30.0 |",
+        "| objects:11-50 | one | 10.0 | 10.0 |",
+        "| frequency:over-1000 | one | 0.0 | 0.0 |",
+    ]

@@ -1,6 +1,8 @@
 """Contrastive-Probe against a search by hand, and known answers on real data."""
 
 import csv
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,22 +176,124 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
     method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
     passes = [*method.passes()]
     cells = ["set-0/mask_ratio-0.1", "set-0/learning_rate-1e-05"]
-    assert passes == ["set-0", "set-1", "set-0/step-50", *cells, "set-1/step-50", "original"]
-    folder = places.REWIRED / "bert/set-0+mask_ratio-0.1/step-100"
-    assert method.inputs(cells[0]) == [folder]
-    table = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[0])
-    assert set(table["variant"]) == {"mask_ratio-0.1"} and set(table["replicate"]) == {"set-0"}
+    points = [pass_ for cell in cells for pass_ in (cell, f"{cell}/step-50")]
+    assert passes == ["set-0", "set-1", "set-0/step-50", *points, "set-1/step-50", "original"]
+    folder = places.REWIRED / "bert/set-0+mask_ratio-0.1"
+    assert method.inputs(cells[0]) == [folder]  # whose steps decide which one is the main one
+    assert method.inputs(f"{cells[0]}/step-50") == [folder / "step-50"]
     query = QUERIES.iloc[0]
-    expected = slow(folder, NAMES, query["prompt"], 3)
-    assert predictions(table, query["query_id"], "mask_ratio-0.1") == expected
+    for pass_, step, variants in (
+        (cells[0], 100, ["mask_ratio-0.1", "mask_ratio-0.1-step-100"]),
+        (f"{cells[0]}/step-50", 50, ["mask_ratio-0.1-step-50"]),
+    ):
+        table = method.predict(probing.task(QUERIES, CANDIDATES, 3), pass_)
+        assert [*table["variant"].unique()] == variants
+        assert set(table["replicate"]) == {"set-0"}
+        expected = slow(folder / f"step-{step}", NAMES, query["prompt"], 3)
+        for variant in variants:
+            assert predictions(table, query["query_id"], variant) == expected
     rate = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[1])["variant"].iloc[0]
     assert sweep(f"contrastive:{rate}") == ("learning_rate", 0.00001)
     with pytest.raises(BadInput, match="none of wiki-0 is for bert; see the models of sentence"):
         prober(sets=("wiki-0",)).passes()
 
 
+def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
+    """Of each set that was swept, at each step, unless the sweep names the value itself."""
+    base = {"mask_ratio": 0.5, "temperature": 0.04, "layers": tiny.LAYERS}
+    settings = {
+        "set-0": base,
+        "set-1": base | {"mask_ratio": 0.3},
+        "set-0+mask_ratio-0.3": base | {"mask_ratio": 0.3},
+        "set-1+mask_ratio-0.3": base | {"mask_ratio": 0.3},
+        "set-0+temperature-0.1": base | {"temperature": 0.1},
+    }
+    for seed, (name, content) in enumerate(settings.items()):
+        folder = places.REWIRED / "bert" / name
+        for step in (50, 100) if "+" in name else ():
+            rewired(folder / f"step-{step}", seed + step)
+        (folder / "settings.json").write_text(json.dumps(content))
+    swept = {"mask_ratio": {"0.3": None}, "temperature": {"0.1": None}}
+    method = prober(sweeps=swept, read_layers=(1,))
+    task = probing.task(QUERIES, CANDIDATES, 3)
+    passes = ["set-0", "set-0/step-50", "set-1", "set-1/step-50"]
+    table = pd.concat([method.predict(task, pass_) for pass_ in passes], ignore_index=True)
+    steps = ("", "step-50", "step-100")
+    names = {
+        "set-0": [*steps, *(f"mask_ratio-0.5-{step}".rstrip("-") for step in steps)],
+        "set-1": [*steps],
+    }
+    names["set-0"] += [f"temperature-0.04-{step}".rstrip("-") for step in steps]
+    for name, variants in names.items():
+        rows = table[table["replicate"] == name]
+        layers = ["read_layers-1", f"read_layers-{tiny.LAYERS}"]
+        assert sorted(rows["variant"].unique()) == sorted([*variants, *layers])
+    rows = table[table["replicate"] == "set-0"]
+    for query in QUERIES["query_id"]:
+        for step in steps:
+            point = f"mask_ratio-0.5-{step}".rstrip("-")
+            assert predictions(rows, query, step, 3) == predictions(rows, query, point, 3)
+
+
+def test_a_further_value_of_a_sweep_concerns_the_finished_parts_of_the_base_alone(
+    prober: Any,
+) -> None:
+    """Whose points in its curve depend on the values; a worker has the same files."""
+    for name in ("set-0", "set-0+mask_ratio-0.3", "set-0+mask_ratio-0.1"):
+        folder = places.REWIRED / "bert" / name
+        for step in (50, 100) if "+" in name else ():
+            rewired(folder / f"step-{step}", step)
+        (folder / "settings.json").write_text(json.dumps({"mask_ratio": 0.5, "layers": 2}))
+    sweeps = ({"mask_ratio": {"0.3": None}}, {"mask_ratio": {"0.3": None, "0.1": None}})
+    before, after = (prober(sets=("set-0",), sweeps=swept) for swept in sweeps)
+    records = [f"set-0+mask_ratio-{ratio}/settings.json" for ratio in ("0.3", "0.1")]
+    for pass_, paths in {
+        "set-0": ["set-0"],
+        "set-0/step-50": ["set-0/step-50", "set-0/settings.json"],
+    }.items():
+        for method, more in ((before, records[:1]), (after, records)):
+            assert method.inputs(pass_) == [places.REWIRED / "bert" / x for x in [*paths, *more]]
+    for pass_ in ("set-0/mask_ratio-0.3", "set-0/mask_ratio-0.3/step-50", "original"):
+        assert before.inputs(pass_) == after.inputs(pass_)
+    task = probing.task(QUERIES, CANDIDATES, 3)
+    expected = after.predict(task, "set-0/step-50")
+    for folder in (places.REWIRED / "bert").glob("*/step-*"):
+        if folder != places.REWIRED / "bert/set-0/step-50":
+            shutil.rmtree(folder)
+    pd.testing.assert_frame_equal(
+        prober(sets=("set-0",), sweeps=sweeps[1]).predict(task, "set-0/step-50"), expected
+    )
+
+
+def test_a_model_is_left_out_of_layers_that_it_lacks(
+    prober: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = probing.task(QUERIES, CANDIDATES, 3)
+    for layers, read in (((1, 9, 12), {"read_layers-1"}), ((9, 12), set())):
+        method = prober(read_layers=layers)
+        tables = [method.predict(task, pass_) for pass_ in method.passes()]
+        assert capsys.readouterr().out == "bert has 2 layers: left out of read_layers 9, 12\n"
+        variants = {"", "step-50", "step-100", "original", "read_layers-2"}  # the last is its own
+        assert set(pd.concat(tables)["variant"]) == variants | read
+
+
+def test_the_old_name_of_read_layers_is_refused_in_one_line() -> None:
+    choices = {"sets": ["set-0"], "layers": [3, 5]}
+    with pytest.raises(BadInput) as error:
+        parse_section(Contrastive.Settings, choices, "params.yaml: contrastive.medlama")
+    assert str(error.value) == (
+        "params.yaml: contrastive.medlama: layers can mean two things: write read_layers to read "
+        "layers of the whole rewired encoder, or sweeps: {layers: ...} to rewire the first layers "
+        "alone"
+    )
+    with pytest.raises(
+        BadInput, match=r"read_layers\.0: Input should be greater than or equal to 0"
+    ):
+        parse_section(Contrastive.Settings, {"sets": ["set-0"], "read_layers": [-1]}, "here")
+
+
 def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:
-    method = prober(layers=(1,))
+    method = prober(read_layers=(1,))
     assert method.passes() == [
         "set-0",
         "set-1",
@@ -201,7 +305,7 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
     assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
     at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
-    assert set(at_step["variant"]) == {"", "step-100", "layer-1"}
+    assert set(at_step["variant"]) == {"", "step-100", "read_layers-1", "read_layers-2"}
     assert set(at_step["replicate"]) == {"set-1"}
     other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
     assert set(other["variant"]) == {"step-50"}
@@ -211,7 +315,7 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
         for variant in ("", "step-100"):  # the step in use is a point of its curve
             assert predictions(at_step, row.query_id, variant, 3) == deepest
         first = slow(folder / "step-100", NAMES, row.prompt, 3, layer=1)
-        assert predictions(at_step, row.query_id, "layer-1", 3) == first
+        assert predictions(at_step, row.query_id, "read_layers-1", 3) == first
         assert predictions(other, row.query_id, "step-50", 3) == slow(
             folder / "step-50", NAMES, row.prompt, 3
         )
@@ -312,10 +416,10 @@ def test_relations_and_subsets_share_the_names_of_a_checkpoint(prober: Any, choi
         probing.task(QUERIES[:2], CANDIDATES[:6], 3),
         probing.task(QUERIES[2:].reset_index(drop=True), CANDIDATES[3:], 3),
     ]
-    shared = prober(candidates=choice, layers=(1,))
+    shared = prober(candidates=choice, read_layers=(1,))
     for task in tasks:
         predictions = shared.predict(task, "set-1")
-        alone = prober(candidates=choice, layers=(1,)).predict(task, "set-1")
+        alone = prober(candidates=choice, read_layers=(1,)).predict(task, "set-1")
         pd.testing.assert_frame_equal(predictions, alone)
     for index in shared.indexes:
         assert len(index.names) == len(set(index.names)) <= len(NAMES)

@@ -12,7 +12,7 @@ import diskne_world
 from medprobe.benchmarks import diskne, diskne_released
 from medprobe.benchmarks.diskne.candidates import DISEASES, candidates
 from medprobe.benchmarks.diskne.negatives import replace_disease
-from medprobe.benchmarks.diskne.splits import Match, split
+from medprobe.benchmarks.diskne.splits import Match, split, touched
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.quality.leaks import Diseases
@@ -66,6 +66,30 @@ def test_splits_hold_no_synonym(data: Path) -> None:
     assert "p6" in set(trained["pair_id"])
 
 
+@pytest.mark.parametrize(
+    ("positives", "reported"),
+    [
+        (2, {"symptoms": ["C0000001"], "full": ["C0000001"]}),
+        (3, {}),  # asthma has three, in two categories
+    ],
+)
+def test_the_positives_that_a_disease_needs_hold_for_what_is_reported(
+    data: Path, positives: int, reported: dict[str, list[str]]
+) -> None:
+    assert diskne_world.report(build(data, positives=positives)) == reported
+
+
+def test_with_one_positive_every_disease_is_reported_in_each_of_its_categories(data: Path) -> None:
+    asthma, gout, acute, flu, measles, anemia = (f"C000000{number}" for number in range(1, 7))
+    assert diskne_world.report(build(data, positives=1)) == {
+        "full": [asthma, gout, acute, flu, measles, anemia],
+        "symptoms": [asthma, gout, flu, anemia],
+        "terminological": [measles],
+        "tests": [acute, anemia],
+        "treatments": [asthma],
+    }
+
+
 def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     benchmark = build(data)
     benchmark.write(tmp_path / "out")
@@ -73,6 +97,17 @@ def test_is_a_benchmark_with_prompts_too(data: Path, tmp_path: Path) -> None:
     assert row["prompt"] == "He wheezes at night. The patient has [Y]."
     assert (list(row["answers"]), row["subset"]) == (["asthma"], "symptoms")
     assert set(benchmark.candidates["name"]) == set(diskne_world.CUIS)
+
+
+def test_what_trains_validates_and_tests_is_counted(data: Path) -> None:
+    benchmark = build(data, positives=1)
+    splits = benchmark.others["splits"]
+    sizes = benchmark.notes["split_sizes"].set_index("target")
+    for (target, name), rows in splits.groupby(["target", "split"]):
+        assert sizes.loc[target, name] == len(rows)
+    assert sizes.to_numpy().sum() == len(splits)
+    kinds = benchmark.notes["kinds"].set_index("category")
+    assert kinds.loc["symptoms"].to_dict() == {"positive": 5, "random": 10, "similar": 10}
 
 
 def test_same_seed_same_tables(data: Path) -> None:
@@ -254,6 +289,23 @@ def test_a_tested_premise_is_not_trained_on_with_another_disease(data: Path) -> 
     assert "p4" in trained(shared_premises=True)
 
 
+@pytest.mark.parametrize(("setting", "trains"), [("train", True), ("leave out", False)])
+def test_what_is_below_a_disease_trains_it_by_setting(
+    data: Path, setting: str, trains: bool
+) -> None:
+    """Measles is put below influenza: its pair, whose premise calls it morbilli, and what has it
+    for a negative, train influenza or do not."""
+    below = "C0000005||CUI|PAR|C0000004||CUI|inverse_isa|R8||SNOMEDCT_US|SNOMEDCT_US|||N||\n"
+    with (data / "umls/MRREL.RRF").open("a") as file:
+        file.write(below)
+    others = build(data, positives=1, descendants=setting).others
+    table = others["splits"].merge(others["examples"], on="example_id")
+    for target, is_trained in (("C0000004", trains), ("C0000006", True)):  # anemia is not above it
+        rows = table[(table["target"] == target) & (table["split"] != "test")]
+        assert ("p7" in set(rows["pair_id"])) == is_trained
+        assert ("C0000005" in set(rows["cui"])) == is_trained
+
+
 def test_hierarchy_survives_circles() -> None:
     tree = Hierarchy([("a", "b"), ("b", "c"), ("c", "a"), ("d", "c")])
     assert tree.ancestors("d") == {"a", "b", "c"}
@@ -282,12 +334,17 @@ EXAMPLES = st.lists(
 )
 
 
-@given(EXAMPLES, st.sampled_from(["forms", "substrings"]), st.booleans())
+BELOW = {"X": {}, "Y": {"Z": NAMES["Z"], "W": ["podagra"]}, "Z": {}}
+
+
+@given(EXAMPLES, st.sampled_from(["forms", "substrings"]), st.booleans(), st.booleans())
 def test_splits_equal_the_rule_read_out(
-    rows: list[dict[str, str]], match: Match, shared: bool
+    rows: list[dict[str, str]], match: Match, shared: bool, trains_below: bool
 ) -> None:
     rows = [{**row, "example_id": str(number)} for number, row in enumerate(rows)]
-    split_rows = split(pd.DataFrame(rows), NAMES, 0.25, 1, match, shared_premises=shared)
+    below = {} if trains_below else BELOW
+    mentions = touched(pd.DataFrame(rows), NAMES, match, below)
+    split_rows = split(pd.DataFrame(rows), mentions, [*NAMES], 0.25, 1, shared_premises=shared)
     for target, names in NAMES.items():
         target_rows = split_rows[split_rows["target"] == target]
         test = {row["example_id"] for row in rows if row["original_cui"] == target}
@@ -296,12 +353,14 @@ def test_splits_equal_the_rule_read_out(
         train = set()
         for row in rows:
             texts = [row["premise"], row["full_hypothesis"], row["hypothesis"]]
-            named = any(map(Diseases((name, target) for name in names).find, texts))
+            family = {target: names, **below.get(target, {})}
+            every = [name for of_one in family.values() for name in of_one]
+            named = any(map(Diseases((name, target) for name in every).find, texts))
             if match == "substrings":
-                named = any(name.lower() in row["premise"].lower() for name in names)
+                named = any(name.lower() in row["premise"].lower() for name in every)
             again = " ".join(row["premise"].lower().split()) in premises
             again |= row["pair_id"] in {tested_row["pair_id"] for tested_row in tested}
-            named |= target in (row["cui"], row["original_cui"])
+            named |= not family.keys().isdisjoint((row["cui"], row["original_cui"]))
             if not named and (shared or not again):
                 train.add(row["example_id"])
         assert set(target_rows.loc[target_rows["split"] == "test", "example_id"]) == test

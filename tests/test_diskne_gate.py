@@ -21,7 +21,7 @@ from medprobe.papers import papers
 from medprobe.quality import gate as checks
 from medprobe.quality import suites as suite_files
 from medprobe.quality.checks import Context
-from medprobe.quality.diskne import expect_no_disease_leakage
+from medprobe.quality.diskne_splits import expect_no_disease_leakage
 from medprobe.stages.validate import validate
 
 EXPECTATIONS = Path(__file__).parents[1] / "expectations"
@@ -119,6 +119,17 @@ def _put(tables: Tables, example: str, column: str, text: str) -> None:
     examples.loc[examples["example_id"] == example, column] = text
 
 
+def _put_premise(tables: Tables, example: str, text: str) -> None:
+    """Give a pair this premise, as its source would."""
+    examples, queries = tables["examples"], tables["queries"]
+    pair = examples.loc[examples["example_id"] == example, "pair_id"].iloc[0]
+    for row in examples[(examples["pair_id"] == pair) & (examples["label"] == 1)].itertuples():
+        is_of = queries["query_id"] == row.example_id
+        prompt = queries.loc[is_of, "prompt"].iloc[0]
+        queries.loc[is_of, "prompt"] = text + prompt.removeprefix(row.premise)
+    examples.loc[examples["pair_id"] == pair, "premise"] = text
+
+
 LEAKS = [  # disease, text that names it, and the name that it is found by
     ("C0000001", "Has bronchial asthma.", "bronchial asthma"),
     ("C0000004", "Had the flu last year.", "flu"),
@@ -150,7 +161,8 @@ def leaks(clean: Path, planted: dict[str, str]) -> list[tuple[str, str]]:
     context = Context(tables)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(clean)
-        accepted = expect_no_disease_leakage(tables["splits"], context, "forms")
+        rows = tables["splits"][["target", "split", "example_id"]]
+        accepted = expect_no_disease_leakage(rows, context, "forms")
     assert len(context.reasons) == accepted.count(False)
     return [(row.split()[0], " ".join(reason)) for row, reason in context.reasons.items()]
 
@@ -176,7 +188,7 @@ def test_what_names_no_disease_is_no_leak(clean: Path) -> None:
 
 
 def synonym_in_premise(tables: Tables) -> None:
-    _put(tables, _trained(tables, "C0000004"), "premise", "Had the flu last year.")
+    _put_premise(tables, _trained(tables, "C0000004"), "Had the flu last year.")
 
 
 def abbreviation_in_hypothesis(tables: Tables) -> None:
@@ -209,19 +221,20 @@ def surface_form(tables: Tables) -> None:
     ]
     examples.loc[row_index, "full_hypothesis"] = "He has the Dutch bug ."
     examples.loc[row_index, ["start", "end"]] = [11, 20]
-    _put(tables, _trained(tables, "C0000004"), "premise", "Known dutch bugs.")
+    _put_premise(tables, _trained(tables, "C0000004"), "Known dutch bugs.")
 
 
 def name_that_the_builder_forgot(tables: Tables) -> None:
     tables["names"] = tables["names"][tables["names"]["name"] != "podagra"]
-    _put(tables, _trained(tables, "C0000002"), "premise", "Known podagra.")
+    _put_premise(tables, _trained(tables, "C0000002"), "Known podagra.")
 
 
 def premise_of_the_test_set(tables: Tables) -> None:
-    _put(tables, _trained(tables, "C0000001"), "premise", "he wheezes  at NIGHT.")
+    _put_premise(tables, _trained(tables, "C0000001"), "he wheezes  at NIGHT.")
 
 
 LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
+NEAREST = "expect_similar_negatives_to_be_nearest"
 FRAME = "expect_negatives_to_differ_in_the_disease_alone"
 # Leaks; test_suites.py breaks the other rules. A plant, the checks that fail, what they say.
 PLANTS = [
@@ -241,10 +254,14 @@ PLANTS = [
     (premise_of_the_test_set, {"expect_tested_premises_to_be_untrained"}, r"C0000001 train"),
     (
         descendant_as_negative,
-        {FRAME, "expect_negatives_to_be_unrelated", LEAK},
+        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
         "C0000002.*C0000003",
     ),
-    (ancestor_as_negative, {FRAME, "expect_negatives_to_be_unrelated", LEAK}, "C0000003.*C0000002"),
+    (
+        ancestor_as_negative,
+        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
+        "C0000003.*C0000002",
+    ),
 ]
 
 
@@ -345,17 +362,17 @@ class TestReleased:
         assert always_true.groupby("category").mean().round(3).tolist() == [0.167] * 5
 
     def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
-        details = papers()["diskne"].details
+        variants = papers()["diskne"].variants
         for settings, diseases in (
             ({"categories": ["terminological"]}, 39),
             ({"categories": ["terminological"], "without_negatives": "keep"}, 43),
-            (details["table-6"], 24),
-            (details["as-released-medical"], 37),
-            (details["as-released-terminological"], 39),
+            (variants["table-6"], 24),
+            (variants["as-released-medical"], 37),
+            (variants["as-released-terminological"], 39),
         ):
             splits = self.build(data, settings).others["splits"]
             assert splits["target"].nunique() == diseases
-        assert set(details["as-released-terminological"]["targets"]) == set(splits["target"])
+        assert set(variants["as-released-terminological"]["targets"]) == set(splits["target"])
 
     def test_random_negatives_alone(self, data: Path) -> None:
         examples = self.build(data, {"kinds": ["random"]}).others["examples"]

@@ -45,7 +45,7 @@ def results(tmp_path: Path) -> Results:
         benchmarks={"diskne": diskne.METADATA, "facts": METADATA},
         builders={"diskne": "diskne_released", "facts": "medlama"},
         losses={"diskne": curves(tmp_path)},
-        published={"mine": "BERT"},
+        published={"mine": "BERT-base-cased"},
     )
 
 

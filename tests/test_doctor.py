@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
-from medprobe.commands.doctor import list_models, list_sources, missing_sources
+import pytest
+
+from medprobe.commands import pipeline
+from medprobe.commands.doctor import doctor, list_models, list_sources, missing_sources
 from medprobe.core.params import HubModel, ModelParams, Models, Params
+
+ROOT = Path(__file__).parent.parent
 
 
 def sources(params: Params, data: Path) -> dict[str, tuple[int | None, list[str]]]:
@@ -56,3 +61,21 @@ def test_the_origin_of_sample_models_is_reported(tmp_path: Path) -> None:
     assert rows["base"] == "trained here"
     assert rows["further"] == "trained here, continues base"
     assert sources(params, tmp_path)["sample"] == (None, ["training base, further"])
+
+
+def test_folders_and_libraries_that_are_not_there_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "checkpoints/mine"
+    params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
+    Path("requirements.lock").write_text("nowhere-to-be==1\n")
+    monkeypatch.setattr(pipeline, "files", dict)
+    doctor(params, Path("data"))
+    lines = capsys.readouterr().out.splitlines()
+    assert f"params.yaml: folders.mine: {mine} does not exist" in lines
+    assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
+    mine.mkdir(parents=True)
+    assert origins(params)["mine"] == str(mine)
+    [pattern] = [line for line in (ROOT / ".gitignore").read_text().split() if "checkp" in line]
+    assert pattern == "/checkpoints/", "the folder that own-data.md names"

@@ -1,15 +1,17 @@
 """The index of documents by entity: what it finds, when it scans again, what it refuses."""
 
+import csv
 import json
 from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from medprobe.cluster.files import pack
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
-from medprobe.sources import documents
+from medprobe.sources import documents, notes
 from medprobe.sources.documents import Index, Resource, open_index
 from remote_executor import run_remotely
 
@@ -154,3 +156,76 @@ def test_resources_of_any_size_are_scanned_in_pieces(
         make(data, names).shared(pairs(("C1", "C2")), most=9, seed=1), whole
     )
     assert [number for number, _, _ in make(data, names).read([2, 0, 1])] == [0, 1, 2]
+
+
+def write_notes(data: Path, *categories: str) -> Resource:
+    """Notes of these categories, all with the same text; the last is marked as an error."""
+    note = [*([""] * 5), "Report", "1", "", "He had a flu and a fever."]
+    rows = [[str(n), *note[:5], kind, *note[5:]] for n, kind in enumerate(categories)]
+    rows[-1][-2] = "1"
+    with (data / "NOTEEVENTS.csv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([notes.COLUMNS, *rows])
+    return Resource(form="notes", path=Path("NOTEEVENTS.csv"))
+
+
+def open_notes(data: Path, resource: Resource, seed: int = 0) -> Index:
+    return open_index("notes", resource, data, NAMES, data.parent / "documents", seed=seed)
+
+
+def test_notes_are_taken_by_their_category(data: Path) -> None:
+    kinds = ["Nursing", "Discharge summary", "Physician ", "Discharge summary", "Nursing"]
+    every = write_notes(data, *kinds)
+    assert open_notes(data, every).description["documents"] == 4
+    for categories, ids in ((["Discharge summary"], ["1", "3"]), (["Physician"], ["2"])):
+        index = open_notes(data, every.model_copy(update={"categories": tuple(categories)}))
+        table = pl.read_parquet(index.folder / "*/documents.parquet")
+        assert table["id"].to_list() == ids
+    assert index.description["skipped"] == {
+        "marked as an error": 1,
+        "of category Discharge summary": 2,
+        "of category Nursing": 1,
+    }
+
+
+def test_a_category_that_no_note_has_is_refused(data: Path) -> None:
+    resource = write_notes(data, "Nursing", "Discharge summary", "Nursing")
+    resource = resource.model_copy(update={"categories": ("Nursing", "Discharge sumary")})
+    message = r"no note of category 'Discharge sumary' .did you mean 'Discharge summary'"
+    with pytest.raises(BadInput, match=message):
+        open_notes(data, resource)
+    assert not (data.parent / "documents/notes").exists()
+    with pytest.raises(ValueError, match="texts have no categories"):
+        Resource(form="texts", path=Path("x"), categories=("Nursing",))
+
+
+def test_a_sample_of_documents_is_drawn_by_the_seed(data: Path) -> None:
+    every = make(data)
+    chosen = set()
+    for seed in range(20):
+        resource = Resource(form="texts", path=Path("clinic.jsonl"), sample=3)
+        folder = data.parent / "documents"
+        index, again = (
+            open_index("clinic", resource, data, NAMES, folder, seed=seed) for _ in range(2)
+        )
+        described = {name: index.description[name] for name in ("documents", "kept", "mentions")}
+        drawn = index._table("ids").collect()
+        assert drawn.equals(again._table("ids").collect())
+        rows = index._table("documents").collect()
+        assert set(rows["document"]) <= set(drawn["document"])
+        mentions = index._table("mentions").collect()
+        assert described == {"documents": 3, "kept": len(rows), "mentions": len(mentions)}
+        assert index.description["skipped"] == {"not drawn": len(TEXTS) - 3}
+        frequencies = mentions.group_by("cui").agg(pl.col("document").n_unique())
+        assert index.frequencies().to_dict() == dict(frequencies.iter_rows())
+        shared = index.shared(pairs(("C1", "C2")), most=9, seed=1)["document"]
+        both = set(every.shared(pairs(("C1", "C2")), most=9, seed=1)["document"])
+        assert set(shared) == both & set(drawn["document"])
+        chosen.add(tuple(drawn["document"]))
+    assert len(chosen) > 5
+    assert make(data).description == every.description  # another sample is no other index
+
+
+def test_more_documents_than_there_are_cannot_be_drawn(data: Path) -> None:
+    resource = Resource(form="texts", path=Path("clinic.jsonl"), sample=len(TEXTS) + 1)
+    with pytest.raises(BadInput, match=r"\d documents, from which \d cannot be drawn"):
+        open_index("clinic", resource, data, NAMES, data.parent / "documents")

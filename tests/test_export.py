@@ -239,7 +239,7 @@ def test_names_are_cited_once_each() -> None:
         models=Models(masked={"mine": ModelParams(), "other": ModelParams()}),
         benchmarks={"medlama": {"small": {}}},
     )
-    text = cite(["small", "contrastive", "mine", "BioBERT", "other", "table"], params)
+    text = cite(["small", "contrastive", "mine", "BioBERT v1.1", "other", "table"], params)
     assert text.count("@") == 2
     assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
     assert cite(["consistency", "trust"], params).count("@") == 6

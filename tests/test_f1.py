@@ -35,6 +35,7 @@ def rows(
                 "target": disease,
                 "disease": disease,
                 "category": category,
+                "fewest": 2,
                 "label": int(number == 0),
                 "prediction": str(int(answer > 0.5)),
                 "score": float(answer),
@@ -79,6 +80,35 @@ def test_by_hand() -> None:
     assert table["weighted"]["f1"]["value"] == pytest.approx((2 / 2 + 4 * 6 / 7) / 6, abs=1e-6)
     assert table["macro"]["f1"]["n"] == 6
     assert "std" not in table["macro"]["f1"]
+
+
+@pytest.mark.parametrize(
+    ("fewest", "reported"), [(1, {"ague", "gout", "flu"}), (2, {"gout", "flu"}), (3, {"flu"})]
+)
+def test_a_disease_with_fewer_positives_than_the_benchmark_asks_for_is_not_reported(
+    fewest: int, reported: set[str]
+) -> None:
+    sizes = {"ague": 1, "gout": 2, "flu": 3}
+    tables = [rows(name, [[1, 0]] * size).assign(fewest=fewest) for name, size in sizes.items()]
+    assert {*scores(*tables)["default"]["tests"]} == {*reported, "macro", "weighted"}
+    paired = SCORER.paired(pd.concat(tables), NOWHERE, Scoring(ScoreParams(), seed=2021))
+    assert set(paired["query_id"]) == reported
+
+
+def test_rare_and_common_diseases_are_averaged_apart() -> None:
+    """By their positives in all categories; what is reported of each bin is of its diseases."""
+    right, wrong = [1, 0], [0, 0]
+    rare = [rows("gout", [right] * 2), rows("ague", [wrong] * 2)]
+    common = [rows("flu", [right] * 3), rows("flu", [wrong] * 4, category="symptoms")]
+    common[1]["query_id"] = "other" + common[1]["query_id"]
+    table = scores(*rare, *common)["default"]
+    parts = {name: part for name, part in table.items() if "/" in name}
+    assert set(parts) == {"full/positives:2", "full/positives:6-10"}
+    assert all(set(part) == {"macro", "weighted"} for part in parts.values())
+    assert parts["full/positives:2"]["macro"]["f1"]["value"] == 0.5
+    seven = parts["full/positives:6-10"]["macro"]["f1"]
+    assert (seven["value"], seven["n"]) == (pytest.approx(2 * 3 / (2 * 3 + 4), abs=1e-6), 7)
+    assert not [name for name in scores(*common)["default"] if "/" in name]  # one bin alone
 
 
 def test_a_disease_goes_by_its_cui() -> None:

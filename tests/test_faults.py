@@ -10,14 +10,17 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
+from threading import Timer
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pandas as pd
+import psutil
 import pytest
 import torch
 from click.testing import CliRunner, Result
@@ -27,10 +30,10 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from medprobe.cli import main
-from medprobe.commands.repair import CLAIMS, RUNS, check_lock, repair
+from medprobe.commands.repair import CLAIMS, RUNS, check_lock, repair, wait_for_others
 from medprobe.core import files, places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import MARKER, replacing
+from medprobe.core.files import MARKER, ScratchFolder, replacing
 from medprobe.engine import rewiring
 from medprobe.engine.training_state import write_state
 from medprobe.metrics.splits import times_read
@@ -115,7 +118,7 @@ def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
 def test_what_a_kill_left_half_made_is_removed(working_folder: Path) -> None:
     code = """
 from pathlib import Path
-from medprobe.core.files import MARKER, replacing
+from medprobe.core.files import MARKER, ScratchFolder, replacing
 with replacing(Path("outputs/models/taught")) as path:
     path.mkdir()
     print("in", flush=True)
@@ -196,6 +199,80 @@ def test_claims_of_processes_that_are_gone_are_dropped(working_folder: Path) -> 
     repair()
     assert not CLAIMS.exists()
     killed.communicate()
+
+
+def test_a_stage_whose_dvc_was_killed_is_stopped(working_folder: Path) -> None:
+    """But no stage of a DVC that runs, and none that runs in another folder."""
+    code = """
+import os, subprocess, sys
+command = [sys.executable, "-c", "import signal; print('in', flush=True); signal.pause()"]
+stage = subprocess.Popen(command, env=os.environ | {"DVC_STAGE": "probe"}, cwd=sys.argv[2])
+print(stage.pid, flush=True)
+stage.wait()
+"""
+
+    def start(command: str, folder: Path) -> tuple[subprocess.Popen[str], psutil.Process]:
+        words = [sys.executable, "-c", code, command, str(folder)]
+        parent = subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True)
+        assert parent.stdout
+        lines = {parent.stdout.readline().strip() for _ in range(2)}
+        [number] = lines - {"in"}
+        return parent, psutil.Process(int(number))
+
+    (elsewhere := working_folder / "elsewhere").mkdir()
+    parents, stages = zip(
+        *(start("dvc", working_folder), start("other", elsewhere), start("other", working_folder)),
+        strict=True,
+    )
+    repair()
+    assert psutil.wait_procs(stages[2:], timeout=60)[1] == []
+    assert [stage.is_running() for stage in stages[:2]] == [True, True]
+    for parent in parents:
+        parent.kill()
+        parent.wait()
+    repair()
+    assert psutil.wait_procs(stages[:1], timeout=60)[1] == []
+    assert stages[1].is_running()
+    stages[1].kill()
+    for parent in parents:
+        parent.communicate()
+
+
+def test_repro_waits_for_another_dvc_and_names_it(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    CLAIMS.parent.mkdir(parents=True)
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=PIPE, text=True)
+    holder = {"pid": other.pid, "cmd": "dvc repro"}
+    CLAIMS.write_text(json.dumps({"write": {"a": holder}}))
+    assert not wait_for_others(os.getpgid(other.pid)), "it is one of ours"
+    ending = Timer(0.1, other.communicate, ["\n"])
+    ending.start()
+    assert wait_for_others(0)
+    assert other.poll() == 0
+    line = f"process {other.pid} (`dvc repro`) runs stages here; waiting until it ends\n"
+    assert capsys.readouterr().err == line
+    assert not wait_for_others(0)
+
+
+def test_a_scratch_folder_of_a_killed_process_leaves_the_systems_temporary_folder(
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(working_folder / "temporary"))
+    (working_folder / "temporary").mkdir()
+    code = """
+import os, tempfile
+from medprobe.core.files import ScratchFolder
+tempfile.tempdir = "temporary"
+(ScratchFolder().work / "weights").write_text("many")
+os.kill(os.getpid(), 9)
+"""
+    subprocess.run([sys.executable, "-c", code], check=False)
+    used = ScratchFolder()
+    assert len(list(Path("temporary").iterdir())) == 2
+    repair()
+    assert [path.name for path in Path("temporary").iterdir()] == [used.folder.name]
+    used.remove()
 
 
 def test_what_is_half_made_is_hidden_from_dvc_and_git(working_folder: Path) -> None:

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
+import yaml
+from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
+from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.engine.adapters import merge
@@ -20,6 +23,7 @@ from medprobe.stages import fetch as stage
 from medprobe.stages.fetch import fetch
 from medprobe.tracking import lineage
 
+ROOT = Path(__file__).parent.parent
 TinyModel = Callable[[str], Path]
 
 
@@ -54,6 +58,69 @@ def test_a_folder_is_copied_without_its_other_files(tiny_model: TinyModel, tmp_p
     assert same(source, tmp_path / "out")
     load(tmp_path / "out", "masked")
     assert not {"modeling_evil.py", "tf_model.h5"} & {p.name for p in (tmp_path / "out").iterdir()}
+
+
+def vocabulary_alone(source: Path, folder: Path) -> None:
+    """A checkpoint as BERT's first ones came: with vocab.txt, and no word about its tokenizer."""
+    shutil.copytree(source, folder)
+    vocabulary = load(source, "masked").tokenizer.get_vocab()
+    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.__getitem__)))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+
+
+@pytest.mark.parametrize("has_description", [False, True])
+def test_a_cased_model_can_read_in_lower_case_under_every_head_and_after_rewiring(
+    tiny_model: TinyModel, tmp_path: Path, has_description: bool
+) -> None:
+    """As the released code has `do_lower_case=True` for each checkpoint."""
+    source = tmp_path / "source"
+    (shutil.copytree if has_description else vocabulary_alone)(tiny_model("bert-cased"), source)
+    released = transformers.AutoTokenizer.from_pretrained(
+        source, do_lower_case=True, config=transformers.AutoConfig.from_pretrained(source)
+    )
+    for lower_case in (True, False):
+        facts = {"models": {"masked": {"mine": {"lower_case": lower_case}}}}
+        out = tmp_path / str(lower_case)
+        fetch("mine", Params.model_validate(facts | {"folders": {"mine": source}}), out)
+        assert same(source, out)
+        for head in ("masked", "encoder", "classifier"):
+            model = load(out, head)
+            for text in ("Aspirin may treat Café [MASK] .", "BRX2 É"):
+                is_released = model.tokenizer(text)["input_ids"] == released(text)["input_ids"]
+                assert is_released == lower_case
+            assert model.max_length == load(source, head).max_length
+        model.tokenizer.save_pretrained(out)  # as rewiring does
+        again = load(out, "masked").tokenizer
+        assert (again.tokenize("Aspirin") == released.tokenize("Aspirin")) == lower_case
+
+
+def test_fetching_follows_the_models_that_are_lower_cased(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`check` writes them to the file on which dvc.yaml lets both stages depend."""
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    file = "outputs/lower_case.json"
+    assert file in stages["check"]["outs"]
+    assert file in stages["fetch"]["deps"] and file in stages["fetch-folder"]["do"]["deps"]
+    monkeypatch.chdir(tmp_path)
+    needed = {name: {} for name in ("rewire", "score", "track")}
+    content = {"seed": 1, "engine": {"precision": "float32"}, **needed, "folders": {"mine": "m"}}
+    for facts, expected in (({"lower_case": True, "published": "BioBERT"}, ["mine"]), ({}, [])):
+        models = {"models": {"masked": {"mine": facts}}}
+        Path("params.yaml").write_text(yaml.safe_dump(content | models))
+        assert CliRunner().invoke(main, ["stages", "check"]).exit_code == 0
+        assert json.loads(Path(file).read_text()) == expected
+
+
+def test_lower_case_is_for_word_pieces_of_fetched_checkpoints(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    facts = {"models": {"masked": {"mine": {"lower_case": True}}}}
+    wanted = Params.model_validate(facts | {"folders": {"mine": tiny_model("roberta")}})
+    with pytest.raises(BadInput, match=r"lower_case is for BERT's word pieces, its .* BPE"):
+        fetch("mine", wanted, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(

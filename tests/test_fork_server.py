@@ -1,7 +1,9 @@
 """What runs in a fork of the server is what a process of its own would have done."""
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -96,3 +98,37 @@ def test_a_command_that_the_system_kills_says_what_to_do(tmp_path: Path) -> None
         "medprobe repro: killed from outside, as the system does where memory"
     )
     assert message.count("\n") == 1
+
+
+def test_a_server_and_its_group_end_with_the_process_that_started_it(tmp_path: Path) -> None:
+    """Even if the keeper of the group was killed; and nothing is left in a folder."""
+    code = """
+import os, subprocess, sys
+from medprobe import fork_server
+stage = subprocess.Popen(["sleep", "1000"], process_group=0)
+with fork_server.start({**os.environ, fork_server.SOCKET: ""}, stage.pid):
+    print(stage.pid, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    stage = psutil.Process(int(process.stdout.readline()))
+    process.stdout.read()  # to its end: the server and the group have let go of it
+    assert not stage.is_running() or stage.status() == psutil.STATUS_ZOMBIE
+    assert not list(tmp_path.iterdir())
+    process.wait()
+
+
+def test_a_library_that_is_installed_later_is_not_that_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {**environment(), fork_server.SOCKET: "", "PYTHONPATH": str(tmp_path)}
+    with fork_server.start(variables) as served:
+        assert fork_server.run("medprobe", ["--version"], served) == 0
+        (tmp_path / "polars-0.0.1.dist-info").mkdir()
+        assert fork_server.run("medprobe", ["--version"], served) is None

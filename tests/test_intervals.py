@@ -132,6 +132,16 @@ def test_one_rule_serves_from_no_success_to_all(queries: int) -> None:
     assert (intervals[0, 0], intervals[-1, 1]) == pytest.approx((0, 1), abs=1e-12)
 
 
+@pytest.mark.parametrize("value", [-0.5, 1.5, 3.0])
+def test_what_is_no_share_has_no_interval_of_one(value: float) -> None:
+    """It would be NaN, without a word, or one between 0 and 1."""
+    draws = value + np.linspace(-0.1, 0.1, 50)[:, None]
+    with pytest.raises(ValueError, match="is not a share: give the scale of its metric"):
+        interval(np.array([value]), draws, 0.95, 40)
+    low, high = interval(np.array([value]), draws, 0.95, 40, scales=["plain"])
+    assert low[0] < value < high[0]
+
+
 @pytest.mark.parametrize("units", [1, 2])
 def test_fewer_than_three_units_have_no_interval(units: int) -> None:
     for values in (np.zeros(units), np.arange(units) + 0.5):

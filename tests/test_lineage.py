@@ -15,7 +15,7 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert lineage.hashes(lock=nowhere, data=nowhere) == {}
     assert lineage.recorded_params(Path("outputs"), nowhere) is None
     assert lineage.record(nowhere, nowhere) == {}
-    assert lineage.inputs("m", "b", [])["data"] == "unknown"
+    assert lineage.inputs("m", "b", [])["data"] == "not pinned by data.dvc"
     assert lineage.flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "d": [1]}
 
 

@@ -31,6 +31,12 @@ def test_reads_both(folder: Path) -> None:
     assert pairs.loc[3].tolist() == ["q", "entailment", "c\u2028d", "e"]
 
 
+def test_pairs_on_which_nobody_agreed_are_left_out(folder: Path) -> None:
+    lines(folder / mednli.MEDNLI[1], [row("p1", gold_label="-"), row("p3")])
+    lines(folder / mednli.MEDIQA_LABELS, ["pair_id,label", "q,-"])
+    assert mednli.read(folder, folder)["pair_id"].tolist() == ["p0", "p3", "p2"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -38,9 +44,14 @@ def test_reads_both(folder: Path) -> None:
         (mednli.MEDNLI[1], ["{"], "line 1: not JSON"),
         (mednli.MEDNLI[1], [row("x"), '{"pairID": "y"}'], "line 2: no field 'sentence1'"),
         (
-            mednli.MEDNLI[1],
-            [row("x", gold_label="-")],
-            "line 1: gold_label is '-', expected",
+            mednli.MEDIQA_LABELS,
+            ["pair_id,label", "q,neutral", "q,entailment"],
+            "line 3: pair q has a label on line 2 already",
+        ),
+        (
+            mednli.MEDIQA_LABELS,
+            ["pair_id,label", "q,neutral", "z,neutral"],
+            "line 3: pair z is not",
         ),
         (mednli.MEDNLI[1], [row("p0")], "pair p0 occurs twice"),
         (mednli.MEDIQA_LABELS, ["pair_id,label", "r,neutral"], "pair q has no label"),

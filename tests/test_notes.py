@@ -9,6 +9,7 @@ import pytest
 
 from medprobe.core.errors import BadInput
 from medprobe.sources import notes
+from medprobe.sources.texts import Document
 
 
 def row(number: int, text: str, error: str = "") -> list[str]:
@@ -23,7 +24,8 @@ def write(path: Path, rows: list[list[str]]) -> Path:
 
 def test_a_note_keeps_its_quotes_and_loses_its_line_ends(tmp_path: Path) -> None:
     path = write(tmp_path / "NOTEEVENTS.csv", [row(1, 'He says "it hurts".\n\nNo   fever,\nok.')])
-    assert list(notes.read(path, Counter())) == [("1", 'He says "it hurts". No fever, ok.')]
+    note = Document("1", 'He says "it hurts". No fever, ok.', "Report")
+    assert list(notes.read(path, Counter())) == [note]
 
 
 def test_errors_and_empty_notes_are_counted(tmp_path: Path) -> None:
@@ -32,6 +34,25 @@ def test_errors_and_empty_notes_are_counted(tmp_path: Path) -> None:
     notes_read = list(notes.read(write(tmp_path / "notes.csv", rows), skipped))
     assert [note.id for note in notes_read] == ["1"]
     assert skipped == {"marked as an error": 1, "empty": 1}
+
+
+@pytest.mark.parametrize("flag", ["1", "1.0", "t", "True", " 1", "yes"])
+def test_a_flag_is_read_by_its_meaning(tmp_path: Path, flag: str) -> None:
+    rows = [row(1, "wrong", error=flag)]
+    rows += [row(2 + n, "kept", error=x) for n, x in enumerate(("", "0", "0.0", "nan", "False"))]
+    skipped: Counter[str] = Counter()
+    documents = list(notes.read(write(tmp_path / "notes.csv", rows), skipped))
+    assert [document.text for document in documents] == ["kept"] * 5
+    assert skipped == {"marked as an error": 1}
+
+
+def test_a_flag_without_meaning_and_a_header_of_another_case_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "notes.csv", [row(1, "text", error="maybe")])
+    with pytest.raises(BadInput, match=r"line 2: ISERROR is .*, expected 1 or 0"):
+        list(notes.read(path, Counter()))
+    path.write_text(path.read_text("utf-8").replace("ROW_ID", "row_id"), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"no column 'ROW_ID' \(did you mean 'row_id'\?\)"):
+        list(notes.read(path, Counter()))
 
 
 def test_blank_lines_between_records_are_passed_over(tmp_path: Path) -> None:

@@ -1,13 +1,66 @@
 """Every file of published numbers is sound, and says what its paper prints."""
 
-import pydantic
+import re
+
 import pytest
 
-from medprobe import benchmarks, methods
-from medprobe.core.params import Section, parse_section
-from medprobe.engine.rewiring import RewireSettings
+from medprobe import benchmarks
+from medprobe.core.params import parse_section
 from medprobe.metrics import catalog
-from medprobe.papers import Paper, concepts, papers, published
+from medprobe.papers import MEAN, Paper, PublishedRow, checkpoints, concepts, papers, published
+
+V1_1, V1_2 = "dmis-lab/biobert-v1.1", "dmis-lab/biobert-base-cased-v1.2"
+CASED, UNCASED = "google-bert/bert-base-cased", "google-bert/bert-base-uncased"
+BIOLAMA = "README.md of dmis-lab/BioLAMA, Models"
+PRINTED_CHECKPOINTS = [  # paper, benchmark and method; what a name begins with; its name on the
+    # hub; and where the paper or its code says so
+    (("diskne", "diskne", "classifier"), "BERT", CASED, "section 4.1: BERTbase-cased"),
+    (("diskne", "diskne", "classifier"), "SciBERT", "allenai/scibert_scivocab_cased", "4.1: cased"),
+    *(
+        ((paper, *of), *rest)
+        for paper in ("contrastive-probe-acl2022", "contrastive-probe-v1")
+        for of, *rest in (
+            (("medlama", "xfactr"), "BERT", UNCASED, "section 5; biolama_prob_00.sh:11"),
+            (("medlama", "contrastive"), "BERT", UNCASED, "mirror_sentence_pubmedbert.sh:21"),
+            (("medlama", "contrastive"), "BioBERT", V1_1, "mirror_sentence_pubmedbert.sh:24"),
+            (("biolama", "contrastive"), "BioBERT", V1_1, "mirror_sentence_pubmedbert.sh:24"),
+            (("medlama", "mask_average"), "BioBERT", V1_1, "run_multi_token_mean_prob.sh:13"),
+            (("medlama", "xfactr"), "BioBERT", V1_2, "X-FACTR/biolama_prob_00.sh:12"),
+            (("biolama", "xfactr"), "BioBERT", V1_2, BIOLAMA),
+            (("biolama", "optiprompt"), "BioBERT", V1_2, BIOLAMA),
+            (("biolama", "xfactr"), "BERT", CASED, BIOLAMA),
+            (("biolama", "optiprompt"), "BERT", CASED, BIOLAMA),
+        )
+    ),
+]
+PRINTED_SETTINGS = {  # of adopted methods by paper, method and benchmark, and of rewiring
+    "contrastive-probe-acl2022": {  # table 8 and sections 5 and 5.5
+        ("rewire",): {"learning_rate": 2e-5, "mask_ratio": 0.5, "temperature": 0.04},
+        ("contrastive", "medlama"): {"step": 200, "query_length": 50, "candidate_length": 25},
+        ("xfactr", "medlama"): {"masks": 5, "beam": 5},
+        ("xfactr", "biolama"): {"masks": 10, "beam": 5},  # BioLAMA's README.md, Manual Prompt
+        ("generative", "medlama"): {"beams": 10},  # generative_probe/main.py
+    },
+    "contrastive-probe-v1": {  # table 9
+        ("rewire",): {"learning_rate": 2e-5, "mask_ratio": 0.5, "temperature": 0.03},
+        ("contrastive", "medlama"): {"step": 150, "query_length": 50, "candidate_length": 25},
+    },
+    "diskne": {  # section 4.1; tables 2 to 8: over three runs
+        ("classifier", "diskne"): {
+            "learning_rate": 2e-5,
+            "batch": 8,
+            "epochs": 8,
+            "seeds": [0, 1, 2],
+        }
+    },
+}
+SOURCE = re.compile(  # a place in the paper, or a file of its code
+    r'(section|table|footnote|appendix) (\d|[A-Z]\.|")|\b[\w./-]+\.(sh|py|md)\b'
+)
+
+
+def rows_of(paper: Paper) -> list[PublishedRow]:
+    return [row for table in paper.tables.values() for row in table.rows]
 
 
 @pytest.mark.parametrize("name", papers())
@@ -15,9 +68,10 @@ def test_a_paper_is_sound(name: str) -> None:
     paper, metrics = papers()[name], catalog()
     assert paper.url.startswith("https://")
     for number, table in paper.tables.items():
-        assert table.rows or table.numbers, number
+        assert table.rows or table.notes, number
         seen = set()
         for row in table.rows:
+            assert row.model in paper.models or row.model == MEAN, row
             assert set(row.values) <= set(metrics), row
             assert set(row.std) <= set(row.values), row
             for metric, value in row.values.items():
@@ -28,55 +82,102 @@ def test_a_paper_is_sound(name: str) -> None:
             seen.add(place)
 
 
+@pytest.mark.parametrize(("of", "begins", "hub", "where"), PRINTED_CHECKPOINTS)
+def test_a_number_is_of_the_checkpoint_that_made_it(
+    of: tuple[str, str, str], begins: str, hub: str, where: str
+) -> None:
+    name, *benchmark_and_method = of
+    paper = papers()[name]
+    models = {
+        row.model
+        for row in rows_of(paper)
+        if [row.benchmark, row.method] == benchmark_and_method and row.model.startswith(begins)
+    }
+    assert {paper.models[model].hub for model in models} == {hub}, where
+
+
+def test_the_biobert_of_diskne_has_read_pmc_too() -> None:
+    """Section 4.1: the version where PubMed and PMC were utilized, which only v1.0 has."""
+    [name] = {row.model for row in rows_of(papers()["diskne"]) if row.model.startswith("BioBERT")}
+    assert "pubmed_pmc" in str(papers()["diskne"].models[name].hub)
+
+
+def test_the_rows_that_context_variance_names_in_short_are_of_a_model_of_its_other_tables() -> None:
+    """Table 3's RoBERTa is the one of twelve models that has no other row there."""
+    paper = papers()["context"]
+    table_3 = {row.model for row in paper.tables["3"].rows}
+    assert len(table_3) == 12 and table_3 <= paper.models.keys()
+    assert {row.model for row in paper.tables["2"].rows} <= table_3
+    [row] = [row for row in paper.tables["3"].rows if row.values.get("understand") == 30.1]
+    assert row.model == "RoBERTa-base-PM"
+
+
+def test_a_name_is_of_one_checkpoint_and_a_checkpoint_has_one_name() -> None:
+    names_by_hub: dict[str, set[str]] = {}
+    for name, models in checkpoints().items():
+        assert len({(model.hub, model.group) for model in models}) == 1, name
+        if models[0].hub:
+            names_by_hub.setdefault(models[0].hub, set()).add(name)
+    assert all(len(names) == 1 for names in names_by_hub.values()), names_by_hub
+    assert len({name.casefold() for name in checkpoints()}) == len(checkpoints())
+
+
 @pytest.mark.parametrize(
-    ("paper", "name"),
-    [(paper, name) for paper, paper_file in papers().items() for name in paper_file.settings],
+    ("paper", "name"), [(paper, name) for paper in papers() for name in papers()[paper].models]
 )
-def test_settings_are_those_of_params_yaml(paper: str, name: str) -> None:
-    """Quoted settings have a name and type that params.yaml takes; those not quoted may lack."""
-    kind: type[Section] = RewireSettings
-    method, _, benchmark = name.partition(".")
-    if method in methods.list_names():
-        kind = methods.find(method).Settings
-        assert not benchmark or benchmark in benchmarks.list_names()
-    elif name != "rewire":
-        kind = benchmarks.find(name).settings
-    quoted = papers()[paper].settings[name]
-    fields = {key: (field.annotation, field) for key, field in kind.model_fields.items()}
-    same = {key: field for key, field in fields.items() if key in quoted}
-    parse_section(
-        pydantic.create_model("Quoted", __base__=Section, **same), quoted, f"{paper}: {name}"
-    )
+def test_a_checkpoint_says_what_names_it(paper: str, name: str) -> None:
+    """A section or a file names it, or a note has what is not stated, and where."""
+    model = papers()[paper].models[name]
+    note = model.note
+    if see := re.match(r"see (.+)", note):  # another model's note
+        note = papers()[paper].models[see[1]].note
+    assert SOURCE.search(model.named_by or note), name
+    assert model.named_by or "not stated" in note or not model.hub or "cites" in note, name
+    assert model.hub or model.note, name
+    assert model.kind not in model.heads, name
 
 
-@pytest.mark.parametrize("name", papers())
-def test_what_is_adopted_is_what_is_quoted(name: str) -> None:
-    paper = papers()[name]
-    by_method = paper.adopted.methods.values()
-    for part, quoted in paper.settings.items():
-        if part == "rewire":
-            assert quoted.items() <= paper.adopted.rewire.items()
-        elif (named := part.partition("."))[0] in methods.list_names():
-            only = named[2] or {"optiprompt": "biolama"}.get(part, "medlama")
-            chosen = [
-                choices
-                for of_kind in by_method
-                for method, by_benchmark in of_kind.items()
-                for benchmark, choices in by_benchmark.items()
-                if method == named[0] and benchmark in (only, "diskne")
-            ]
-            assert chosen and all(quoted.items() <= choices.items() for choices in chosen), part
+@pytest.mark.parametrize("paper", PRINTED_SETTINGS)
+def test_what_is_adopted_is_what_is_printed(paper: str) -> None:
+    adopted = papers()[paper].adopted
+    for (method, *benchmark), settings in PRINTED_SETTINGS[paper].items():
+        if method == "rewire":
+            chosen = [adopted.rewire]
+        else:
+            by_method = [kind[method] for kind in adopted.methods.values() if method in kind]
+            chosen = [by_benchmark[benchmark[0]] for by_benchmark in by_method]
+        assert chosen and all(settings.items() <= choices.items() for choices in chosen), method
 
 
-@pytest.mark.parametrize("name", papers())
-def test_every_printed_model_has_its_checkpoint(name: str) -> None:
-    paper = papers()[name]
-    printed = {row.model for table in paper.tables.values() for row in table.rows}
-    left_open = " ".join(paper.open)
-    assert {model for model in printed - paper.models.keys() if model not in left_open} == set()
-    for model, paper_model in paper.models.items():
-        assert paper_model.hub or paper_model.note, model
-        assert paper_model.kind not in paper_model.heads, model
+@pytest.mark.parametrize("name", papers()["diskne"].variants)
+def test_further_settings_of_disknes_builder_can_be_set(name: str) -> None:
+    variant = papers()["diskne"].variants[name]
+    parse_section(benchmarks.find("diskne_released").settings, variant, name)
+
+
+def test_all_triples_and_documents_of_context_variance_are_adopted() -> None:
+    """Its Methods name no limit; its resources are notes of one category, as many as it counts,
+    and a sample of articles."""
+    [(builder, by_name)] = papers()["context"].adopted.benchmarks.items()
+    [settings] = by_name.values()
+    assert (builder, settings["sources"]) == ("context_biolama", ["ctd", "wikidata", "umls"])
+    assert min(settings["triples"], settings["documents"]) >= 1_000_000
+    assert settings["max_segments"] == 10  # Figure 2: S1 to S10
+    resources = settings["resources"]
+    assert resources["notes"]["categories"] == ["Discharge summary"]
+    assert resources["articles"]["sample"] == 50_000
+
+
+def test_numbers_of_context_variance_are_of_the_decoding_that_is_adopted() -> None:
+    """Experimental Setup: "a multi-token decoding strategy following" BioLAMA, no mean over masks.
+    What BioLAMA released decodes so."""
+    paper = papers()["context"]
+    assert {row.variant for table in paper.tables.values() for row in table.rows} == {"decoding"}
+    settings = paper.adopted.methods["masked"]["rank_change"]["context"]
+    biolama = papers()["contrastive-probe-acl2022"].adopted.methods["masked"]["xfactr"]["biolama"]
+    assert settings["rankings"] == ["decoding"] and biolama["decodings"] == ["confidence"]
+    for name in ("masks", "beam", "length_normalisation", "bias"):
+        assert settings[name] == biolama[name]
 
 
 def test_no_two_papers_that_stand_disagree() -> None:
@@ -103,10 +204,12 @@ def test_the_version_in_print_stands() -> None:
 
 
 def test_masks_of_biolama_stand_under_the_method_that_made_them() -> None:
-    ((paper, number, row),) = published("BERT", "biolama", "ctd", "macro", "xfactr:confidence")
+    ((paper, number, row),) = published(
+        "BERT-base-cased", "biolama", "ctd", "macro", "xfactr:confidence"
+    )
     assert (number, row.values) == ("7", {"acc_at_1": 0.06, "acc_at_5": 1.20})
-    assert not published("BERT", "biolama", "ctd", "macro", "fill_mask")
-    assert paper.settings["xfactr.biolama"]["masks"] == 10
+    assert not published("BERT-base-cased", "biolama", "ctd", "macro", "fill_mask")
+    assert paper.adopted.methods["masked"]["xfactr"]["biolama"]["masks"] == 10
 
 
 def test_the_preprint_can_be_asked_for_by_name() -> None:
@@ -118,7 +221,7 @@ def test_the_preprint_can_be_asked_for_by_name() -> None:
         if (row.model, row.subset, row.relation) == ("PubMedBERT", "hard", "micro")
     ]
     assert row.values == {"acc_at_1": 4.71, "acc_at_10": 22.88}
-    assert paper.settings["rewire"]["temperature"] == 0.03
+    assert paper.adopted.rewire["temperature"] == 0.03
 
 
 def test_tables_have_all_their_rows() -> None:
@@ -127,7 +230,7 @@ def test_tables_have_all_their_rows() -> None:
     assert len(tables["7"].rows) == 10 * 3  # rows of the table on three sets
     best = max(tables["5"].rows, key=lambda row: row.values["acc_at_10"])
     assert (best.model, best.subset) == ("SapBERT", "full")
-    (xfactr,) = published("BlueBERT", "medlama", "full", "macro", "xfactr:confidence")
+    (xfactr,) = published("BlueBERT-base PubMed", "medlama", "full", "macro", "xfactr:confidence")
     assert xfactr[2].values == {"acc_at_1": 0.74}
 
 
@@ -138,20 +241,10 @@ def test_the_names_that_a_paper_prints_are_known() -> None:
     assert len(concepts()) == len(printed), "two diseases of the tables have one concept"
 
 
-def test_the_experts_counts_give_the_shares_that_are_printed() -> None:
-    """The preprint counts what the version in print gives in per cent."""
-    counts = papers()["contrastive-probe-v1"].tables["5"].numbers
-    table = papers()["contrastive-probe-acl2022"].tables["figure 8"]
-    [row], printed = table.rows, table.numbers["predictions"]
-    at_10 = [
-        n
-        for counts_by_rating in counts.values()
-        for name, n in counts_by_rating.items()
-        if name.startswith("top_10")
-    ]
-    assert sum(at_10) == printed["all"] == 150
-    perfect = counts["score 5"]
-    assert perfect["top_10_hit"] == printed["answers_rated_5"]
-    assert perfect["top_10_hit"] + perfect["top_10_miss"] == printed["rated_5"]
-    assert row.values["hits_of_10"] == round(100 * printed["answers_rated_5"] / 150, 2)
-    assert row.values["rated_right_of_10"] == 100 * printed["rated_5"] / 150
+def test_the_experts_shares_are_of_its_predictions() -> None:
+    """Section 5.3 of the version in print: 13 and 33 of 150 predictions."""
+    [row] = papers()["contrastive-probe-acl2022"].tables["figure 8"].rows
+    assert row.values == {
+        "hits_of_10": round(100 * 13 / 150, 2),
+        "rated_right_of_10": 100 * 33 / 150,
+    }

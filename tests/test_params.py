@@ -161,6 +161,9 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
         {1e-5: None},
         'sweeps.learning_rate: 1e-05 needs quotes here: {"1e-05"}',
     ),
+    "sweeps/layers": ({"0": None}, "sweeps: layers: Input should be greater than 0"),
+    "methods/masked/contrastive/medlama/layers": ([3], "write read_layers to read layers of the"),
+    "models/masked/taught/lower_case": (True, "lower_case is for models of fetch and folders"),
     "sweeps/sets": (["set-0"], "sweeps.sets: expected names in braces, such as {set-0, set-1}"),
     "methods/masked/contrastive/medlama/sweeps": (
         {"mask_ratio": {"0.7": None}},
@@ -190,6 +193,12 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "models/masked/stray": ({}, "models.masked.stray: nothing says where its checkpoint is"),
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
+    "models/masked/taught/published": (
+        "BioBERT",
+        "masked.taught: published: no paper has a checkpoint 'BioBERT' (there are "
+        "BioBERT v1.0 PubMed+PMC, BioBERT v1.1, BioBERT v1.2)",
+    ),
+    "models/masked/untaught/published": ("SapBRT", "'SapBRT' (did you mean 'SapBERT'?)"),
     "folders/taught": (
         "/a",
         "train, continued, fetch, folders and servers: 'taught' is there 2 times",
@@ -213,12 +222,9 @@ def test_a_typo_anywhere_is_found_before_any_stage_runs(
 
 def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
     own_params = params.load_params(ROOT / "params.yaml")
-    quoted = papers()["contrastive-probe-acl2022"].settings
-    masked = {
-        "xfactr": {"medlama": quoted["xfactr"], "biolama": quoted["xfactr.biolama"]},
-        "optiprompt": {"biolama": quoted["optiprompt"]},
-    }
-    changed = {"masked": masked, "seq2seq": {"generative": {"medlama": quoted["generative"]}}}
+    adopted = papers()["contrastive-probe-acl2022"].adopted.methods
+    masked = {name: adopted["masked"][name] for name in ("xfactr", "optiprompt")}
+    changed = {"masked": masked, "seq2seq": adopted["seq2seq"]}
     check.check(own_params.model_copy(update={"methods": changed}))
     decoding = [Xfactr.Settings(**masked["xfactr"][name]) for name in ("medlama", "biolama")]
     assert [choice.masks for choice in decoding] == [5, 10]

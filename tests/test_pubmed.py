@@ -88,8 +88,17 @@ def test_foreign_entities_are_never_opened(tmp_path: Path) -> None:
     text = f"""<!DOCTYPE a [<!ENTITY x SYSTEM "{tmp_path}/secret">]>
     <PubmedArticleSet>{RECORD.replace("&#946;", "&x;")}</PubmedArticleSet>"""
     (tmp_path / "a.xml").write_text(text)
+    with pytest.raises(BadInput, match="the entity &x; is none of HTML's"):
+        list(pubmed.read_records(tmp_path / "a.xml"))
+
+
+def test_named_characters_and_bold_labels_are_read_as_words(tmp_path: Path) -> None:
+    text = RECORD.replace("&#946;", "&beta;<b>Sex:</b><b>Female</b><b>Age:</b> 7")
+    document = f'<!DOCTYPE a SYSTEM "x.dtd"><PubmedArticleSet>{text}</PubmedArticleSet>'
+    (tmp_path / "a.xml").write_text(document, "utf-8")
     (only_record,) = pubmed.read_records(tmp_path / "a.xml")
-    assert isinstance(only_record, pubmed.Article) and "secret" not in only_record.abstract[1]
+    assert isinstance(only_record, pubmed.Article)
+    assert "βSex: Female Age: 7" in " ".join(only_record.abstract)
 
 
 def test_files_come_in_the_order_of_their_names(tmp_path: Path) -> None:

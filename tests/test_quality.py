@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from gate_helpers import critical, failing
+from medprobe.benchmarks import medlama
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.quality import gate, suites
@@ -73,6 +75,11 @@ def run(
     (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
     facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
     (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
+    atoms = [
+        f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||"
+        for cui, name in (("C9900002", "fever"), ("C9900003", "pain"))
+    ]
+    (tmp_path / "data/umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
     params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
@@ -143,9 +150,102 @@ def test_failing_rows_are_printed_and_shown(
     bad = query("a", "hard", subject_id="C12X")
     with pytest.raises(BadInput):
         run(tmp_path, [*GOOD, bad], candidates())
-    assert "row 4, a-hard: subject_id = 'C12X'" in capsys.readouterr().out
+    assert (
+        "row 4, a-hard: subject_id has another form: subject_id = 'C12X'" in capsys.readouterr().out
+    )
     page = (tmp_path / "outputs/validation/medlama/index.html").read_text()
-    assert "row 4, a-hard: subject_id = &#39;C12X&#39;" in page
+    assert "row 4, a-hard: subject_id has another form: subject_id = &#39;C12X&#39;" in page
+
+
+FAULTS = [
+    ({"answers": [], "answer_ids": []}, "answers is empty"),
+    ({"answers": list("abcdefghijk")}, "answers has 11 items, not 1 to 10"),
+    ({"answers": ["fever", "fever"]}, "answers has an item twice"),
+    ({"answers": ["fever", " "]}, "an item of answers is empty"),
+    ({"answers": ["fever"]}, "answers has 1 items, answer_ids has 2 items"),
+    ({"answer_ids": ["C9900002", "C12X"]}, "an item of answer_ids has another form"),
+    ({"subject": " "}, "subject is empty"),
+    ({"subject": None}, "subject is missing"),
+    ({"subset": "easy"}, "subset is none of full, hard"),
+    ({"avg_match": 1.5}, "avg_match is not 0 to 1"),
+    ({"prompt": "[Y] or [Y]"}, "the prompt has no slot [Y], or several"),
+    ({"query_id": "a-full"}, "query_id occurs twice"),
+]
+
+
+@pytest.mark.parametrize(("changes", "fault"), FAULTS, ids=[fault for _, fault in FAULTS])
+def test_a_fault_is_named_in_words_without_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], fault: str
+) -> None:
+    bad = query("b", **changes)
+    with pytest.raises(BadInput):
+        run(tmp_path, [query("a"), bad], candidates(), text=False)
+    assert f"row 2, {bad['query_id']}: {fault}" in capsys.readouterr().out
+
+
+def umls(folder: Path, answers: int) -> None:
+    """The facts of drug a, of which a second file line is another vocabulary's."""
+    ids = [f"C99{number:05}" for number in range(10, 10 + answers)]
+    facts = [f"{cui}|A{cui}||RO|C9900001|A1||may_treat|||MED-RT|" for cui in ids]
+    facts.append("C9999999|AC9999999||RO|C9900001|A1||may_treat|||RXNORM|")
+    atoms = [f"{cui}|ENG|||||Y|A{cui}|||||||ailment {cui}||N||" for cui in [*ids, "C9999999"]]
+    atoms.append("C9900001|ENG|||||Y|A1|||||||drug a||N||")
+    (folder / "umls").mkdir(parents=True)
+    (folder / "umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
+    (folder / "umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
+
+
+@pytest.mark.parametrize(
+    ("in_umls", "kept", "cap", "checks"),
+    [
+        (3, 3, 10, []),
+        (12, 12, 20, []),  # a cap of one's own
+        (3, 2, 10, ["expect_answers_to_be_complete"]),
+        (12, 10, 10, ["expect_answers_to_be_complete"]),  # cut to the cap, not dropped
+        (12, 12, 10, ["expect_list_lengths_to_be_between"]),
+        (3, 3, 2, ["expect_list_lengths_to_be_between"]),
+    ],
+)
+def test_answers_are_all_of_the_source_and_no_more_than_the_setting_allows(
+    tmp_path: Path, in_umls: int, kept: int, cap: int, checks: list[str]
+) -> None:
+    umls(tmp_path / "data", in_umls)
+    ids = [f"C99{number:05}" for number in range(10, 10 + kept)]
+    row = query("a", answers=[f"ailment {cui}" for cui in ids], answer_ids=ids)
+    found = critical(
+        "medlama",
+        {"queries": pd.DataFrame([row])},
+        medlama.Settings(max_answers=cap),
+        tmp_path / "data",
+    )
+    ours = {"expect_answers_to_be_complete", "expect_list_lengths_to_be_between"}
+    assert [name for name in found if name in ours] == checks
+
+
+@pytest.mark.parametrize(("drawn", "setting", "stops"), [(30, 20, True), (1200, 1500, False)])
+def test_a_relation_has_no_more_queries_than_the_setting_draws(
+    tmp_path: Path, drawn: int, setting: int, stops: bool
+) -> None:
+    umls(tmp_path / "data", 1)
+    rows = pd.DataFrame([query(str(number)) for number in range(drawn)])
+    chosen = medlama.Settings(per_relation=setting)
+    found = critical("medlama", {"queries": rows}, chosen, tmp_path / "data")
+    assert ("expect_group_sizes_to_be_between" in found) is stops
+
+
+def test_one_relation_can_be_much_larger_than_the_others(tmp_path: Path) -> None:
+    umls(tmp_path / "data", 1)
+    for others in (["may_prevent"], ["may_prevent", "occurs_after"]):
+        rows = [query(str(number)) for number in range(500)]
+        rows += [query(f"{name} {n}", relation=name) for name in others for n in range(20)]
+        checks = failing("medlama", {"queries": pd.DataFrame(rows)}, None, tmp_path / "data")
+        assert "expect_groups_to_be_of_like_size" not in {check["type"] for check in checks}
+    few = [
+        query(f"{name} {n}", relation=name) for name in ["may_treat", *others] for n in range(200)
+    ]
+    rows = [*few, *(query(f"few {n}", relation="has_physiologic_effect") for n in range(5))]
+    checks = failing("medlama", {"queries": pd.DataFrame(rows)}, None, tmp_path / "data")
+    assert "expect_groups_to_be_of_like_size" in {check["type"] for check in checks}
 
 
 def test_text_of_the_data_is_shown_only_where_it_may_be(
@@ -224,7 +324,7 @@ def test_a_sentence_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (out / "passed").read_text() == "passed\n"
     printed = capsys.readouterr().out
     assert "warning: data/sentences/mine.txt: expect_column_values_to_be_unique" in printed
-    assert "    row 1, 1\n    row 2, 3\n" in printed
+    assert "    row 1, 1: text occurs twice\n    row 2, 3: text occurs twice\n" in printed
     assert "disease" not in printed
 
 

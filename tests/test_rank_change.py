@@ -17,6 +17,7 @@ from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import masked
 from medprobe.engine.load import load
 from medprobe.methods.rank_change import COPY, RankChange, rank_of
+from medprobe.methods.xfactr import Xfactr
 from medprobe.testing import tiny
 
 PROMPTS = (
@@ -176,6 +177,61 @@ def test_counting_gives_the_ranks_of_sorting(scores: list[float]) -> None:
     expected = ranked(dict(zip(names, scores, strict=True)))
     ranks = rank_of(np.array(scores), np.arange(len(scores)))
     assert ranks.tolist() == [expected[name] for name in names]
+
+
+def decode(folder: Path, queries: pd.DataFrame, **settings: Any) -> pd.DataFrame:
+    chosen = RankChange.Settings(rankings=("decoding",), copy_control=False, **settings)
+    prober = RankChange(folder, chosen, EngineParams(device="cpu"), 1)
+    assert prober.passes() == ["decoding"]
+    return ask(prober, queries, pass_="decoding")
+
+
+@pytest.mark.parametrize("arch", ["bert", "roberta"])
+def test_by_decoding_a_rank_is_the_place_among_biolamas_texts(
+    tiny_model: Callable[[str], Path], arch: str
+) -> None:
+    """As the method of BioLAMA's manual prompts, X-FACTR's `confidence` with its decoder's
+    settings, lists them; what it does not list comes after the last place that there can be."""
+    folder, masks, beam = tiny_model(arch), 3, 4
+    shared = {"masks": masks, "beam": beam, "length_normalisation": False, "bias": "subtracted"}
+    chosen = Xfactr.Settings(decodings=("confidence",), equal="text", **shared)  # type: ignore[arg-type]
+    xfactr = Xfactr(folder, chosen, EngineParams(device="cpu"), 1)
+    queries = steps()
+    [task] = xfactr.tasks(BenchmarkTables(queries, probing.candidates()), masks * beam)
+    listed = xfactr.predict(task, "confidence")
+    texts = listed.groupby("query_id")["prediction"].agg(list)
+    queries["tracked"] = [
+        [texts[query][0], texts[query][-1].upper(), "not among them"]
+        for query in queries["query_id"]
+    ]
+    table = decode(folder, queries, masks=masks, beam=beam).set_index(["query_id", "prediction"])
+    for query, names in texts.items():
+        assert len(names) > 3
+        scores = listed[listed["query_id"] == query]["score"].tolist()
+        first, last = table.loc[(query, names[0])], table.loc[(query, names[-1].upper())]
+        assert (first["rank"], last["rank"]) == (1, len(names))
+        assert (first["score"], last["score"]) == pytest.approx((scores[0], scores[-1]))
+        assert table.loc[(query, "not among them"), "rank"] == masks * beam + 1
+
+
+def test_the_decoders_settings_are_those_that_biolama_released() -> None:
+    settings = RankChange.Settings()
+    assert (settings.masks, settings.beam, settings.length_normalisation) == (10, 5, False)
+    assert settings.bias == "subtracted"
+    assert settings.rankings == ("candidates",)
+
+
+def test_a_model_that_fills_no_masks_is_not_ranked_by_decoding(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    with pytest.raises(BadInput, match=r"fills masks.*; set rankings: \[candidates\]"):
+        decode(tiny_model("gpt2"), steps())
+
+
+def test_a_prompt_without_room_for_the_masks_is_refused(tiny_model: Callable[[str], Path]) -> None:
+    queries = probing.queries([f"{'pain ' * 122} [Y] ."])
+    with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
+        decode(tiny_model("bert"), queries)
 
 
 def test_the_control_is_refused_where_no_context_is_shown(tiny_model: Callable[..., Path]) -> None:

@@ -103,7 +103,7 @@ def test_dvc_does_not_run_where_nothing_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(repro, "find_stale_stages", dict)
+    monkeypatch.setattr(repro, "find_stale_stages", lambda **_: {})
     monkeypatch.setattr(repro, "_dvc", lambda *_: pytest.fail("DVC ran"))
     repro.repro(jobs=2)
     assert capsys.readouterr().out == "Data and pipelines are up to date.\n"

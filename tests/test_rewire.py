@@ -5,21 +5,24 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+import probing
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Params
+from medprobe.core.params import EngineParams, Params, SentenceSet
 from medprobe.engine import gradients, training_state
-from medprobe.engine.checkpoints import checkpoints
-from medprobe.engine.encode import tokenize
+from medprobe.engine.checkpoints import checkpoints, read_settings
+from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.gradients import add_gradients, free_bytes
-from medprobe.engine.load import load
+from medprobe.engine.load import Model, load
 from medprobe.engine.rewiring import (
     RewireSettings,
     batch_order,
@@ -29,6 +32,7 @@ from medprobe.engine.rewiring import (
     train,
 )
 from medprobe.stages.rewire import read_sentences, rewire, rewire_folder
+from medprobe.testing import tiny
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
 SENTENCES = [
@@ -261,6 +265,25 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
     assert {path.suffix for path in (tmp_path / "outputs" / "parts").iterdir()} <= {".code"}
 
 
+@pytest.fixture
+def rewired_project(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Params:
+    """A model of two layers and a sentence set, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
+    return Params.model_validate(
+        {
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
+        }
+    )
+
+
 def test_the_stage_puts_checkpoints_and_losses_into_their_places(
     tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +348,104 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
     assert list(checkpoints(places.REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
     with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
         rewire("biobert", "pubmed", params, ("mask_ratio", "2"))
+
+
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "encoder"])
+def test_layers_are_cut_before_rewiring(tiny_model: TinyModel, tmp_path: Path, arch: str) -> None:
+    """The first layers alone give what they give in the whole model, and are a checkpoint."""
+    texts = [*SENTENCES, "[MASK]"]
+    whole, cut = (load(tiny_model(arch), "encoder", layers=count) for count in (None, 1))
+    assert cut.config.num_hidden_layers == 1 < whole.config.num_hidden_layers
+    expected = _first_layer(whole, texts)
+    np.testing.assert_allclose(encode(cut, texts, 48), expected, atol=1e-5)
+    settings = SETTINGS.model_copy(update={"layers": 1, "steps": 2, "checkpoint_every": 1})
+    pairs = make_pairs(SENTENCES, cut.tokenizer.mask_token, settings, "0")
+    train(cut, pairs, settings, seed="0", folder=tmp_path / "rewired")
+    again = load(tmp_path / "rewired/step-2", "encoder")
+    assert again.config.num_hidden_layers == 1
+    np.testing.assert_array_equal(encode(again, texts, 48), encode(cut, texts, 48))
+    with pytest.raises(BadInput, match=f"no first 3 layers: it has {tiny.LAYERS}"):
+        load(tiny_model(arch), "encoder", layers=3)
+
+
+def _first_layer(model: Model, texts: list[str]) -> Any:
+    """The vectors after the first layer of the whole model, and its last norm if it has one."""
+    vectors = encode(model, texts, 48, layer=1)
+    norm = getattr(model.model, "final_norm", None)
+    with torch.no_grad():
+        return norm(torch.tensor(vectors)).numpy() if norm else vectors
+
+
+def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_elsewhere(
+    rewired_project: Params, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewire("mine", "set-0", rewired_project, ("layers", "9"))
+    assert capsys.readouterr().out == "mine has 2 layers: left out of layers 9\n"
+    assert checkpoints(places.REWIRED / "mine/set-0+layers-9") == {}
+    assert (places.LOSSES / "mine/set-0+layers-9.csv").read_text() == "step,loss\n"
+    rewire("mine", "set-0", rewired_project, ("layers", "1"))
+    folder = places.REWIRED / "mine/set-0+layers-1"
+    assert load(folder / "step-2", "encoder").config.num_hidden_layers == 1
+    assert read_settings(folder)["layers"] == 1
+    rewire("mine", "set-0", rewired_project)
+    recorded = read_settings(places.REWIRED / "mine/set-0")
+    assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
+    assert recorded["max_sentences"] == len(SENTENCES)
+    deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
+    with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
+        rewire("mine", "set-0", deep)
+
+
+def test_more_sentences_than_a_set_has_are_refused_where_params_yaml_names_them(
+    rewired_project: Params,
+) -> None:
+    """Otherwise one number would have several names."""
+    size = len(SENTENCES)
+    with pytest.raises(BadInput) as error:
+        rewire("mine", "set-0", rewired_project, ("max_sentences", "100000"))
+    assert str(error.value) == (
+        f"params.yaml: sweeps.max_sentences: 100,000 sentences, but set-0.txt has {size}; "
+        f"write at most {size}, or take a larger set"
+    )
+    assert not (places.REWIRED / "mine").exists()
+    more = {"max_sentences": size + 1}
+    for change, section in (
+        ({"rewire": rewired_project.rewire | more}, "rewire"),
+        ({"sentence_sets": {"set-0": SentenceSet(rewire=more)}}, "sentence_sets.set-0.rewire"),
+    ):
+        with pytest.raises(BadInput, match=f"params.yaml: {section}.max_sentences: {size + 1} "):
+            rewire("mine", "set-0", rewired_project.model_copy(update=change))
+    rewire("mine", "set-0", rewired_project, ("max_sentences", str(size)))
+    rewire("mine", "set-0", rewired_project)  # 10,000 is the most where nothing is said
+
+
+@pytest.mark.parametrize(
+    ("sentence", "ratio", "query", "answer"),
+    [
+        (
+            "Social-distancing largely reduces coronavirus infections.",
+            0.5,
+            "Social-distancing largely [MASK].",
+            "reduces coronavirus infections",
+        ),
+        ("a b c d .", 0.5, "a b [MASK] .", "c d"),
+        ("a b c d", 0.5, "a b [MASK]", "c d"),
+        ("a b c d  ", 0.25, "a b c [MASK]", "d"),
+        ("a b c d.  ", 0.0, "a b c [MASK].", "d"),
+        ("a b c d e f g h i j.", 0.7, "a b c [MASK].", "d e f g h i j"),
+        ("levels rose by 3.5 mg.", 0.4, "levels rose by [MASK].", "3.5 mg"),
+    ],
+)
+def test_the_papers_cut_takes_the_whole_share_and_leaves_the_full_stop(
+    sentence: str, ratio: float, query: str, answer: str
+) -> None:
+    cut = cut_tail(sentence, "[MASK]", ratio, random.Random(1), "sentence")
+    assert cut == (query, answer)
+
+
+@pytest.mark.parametrize("sentence", ["word.", "word .", ".", "", "a b.", "a b c."])
+def test_the_papers_cut_leaves_a_word_in_the_query(sentence: str) -> None:
+    assert cut_tail(sentence, "[MASK]", 1.0, random.Random(1), "sentence") is None
 
 
 def test_rewiring_learns_the_pairs_and_its_checkpoints_load(

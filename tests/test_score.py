@@ -180,6 +180,14 @@ def test_a_sweep_is_a_line_to_plot() -> None:
     assert (SWEEPS / names[0]).read_text() == "step,value\n50.0,0.5\n100.0,0.5\n"
 
 
+def test_without_a_sweep_the_folder_has_a_file_which_git_keeps() -> None:
+    write_predictions(read_table(TABLE, []).query("variant == ''"), TABLE, "accuracy")
+    other = PREDICTIONS / "untaught/contrastive/made_up.parquet"
+    write_predictions(read_table(other, []).query("variant == ''"), other, "accuracy")
+    score(PARAMS)
+    assert [path.read_text() for path in SWEEPS.iterdir()] == ["step,value\n"]
+
+
 def test_facts_of_a_model_are_a_split_of_its_scores() -> None:
     facts = MODELS / "taught/facts.csv"
     facts.parent.mkdir(parents=True)
@@ -207,7 +215,9 @@ def test_a_table_is_scored_by_the_family_it_names() -> None:
     score(PARAMS)
     content = json.loads(SCORES.read_text())["made_up"]["default"]
     assert content["full"]["macro"]["perplexity"]["value"] == 7.5
-    f1_table = table.assign(category="tests", target="C1", label=[1, 0] * 10, prediction="1")
+    f1_table = table.assign(
+        category="tests", target="C1", label=[1, 0] * 10, prediction="1", fewest=2
+    )
     f1_table["query_id"] = [f"{number // 2}-{number % 2}" for number in range(20)]
     write_predictions(f1_table, TABLE, "f1")
     score(PARAMS)
@@ -309,7 +319,9 @@ def test_paired_tests_compare_what_the_family_says() -> None:
     for model, label in (("taught", "1"), ("untaught", "0")):
         path = PREDICTIONS / model / "contrastive/made_up.parquet"
         table = read_table(path, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
-        table = table.assign(category="tests", target=["C1", "C2"] * 10, label=1, prediction=label)
+        table = table.assign(
+            category="tests", target=["C1", "C2"] * 10, label=1, prediction=label, fewest=2
+        )
         table["query_id"] = [f"{number}-0" for number in range(20)]
         write_predictions(table, path, "f1")
     whole, row = (

@@ -2,7 +2,11 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pandas as pd
 import pytest
@@ -13,11 +17,13 @@ from medprobe.backends import RATES, RECORD, finder
 from medprobe.backends.base import Chat
 from medprobe.backends.client import TRIES, Client
 from medprobe.backends.proof import measure_rates
+from medprobe.backends.served import read_echo, read_text, read_top
 from medprobe.commands import plan
 from medprobe.commands.stale_stages import Stage
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ServerParams, load_params
+from medprobe.core.parts import fingerprint
 from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.engine.writing import WritingSettings
 from medprobe.methods.answering import Answering
@@ -252,6 +258,82 @@ def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monke
         assert served.headers[-1]["Authorization"] == "Bearer sk-secret"
         assert "sk-secret" not in (folder / RECORD).read_text()
         assert url not in (folder / RECORD).read_text()
+
+
+@contextmanager
+def answering_with(content: bytes, status: int = 200, reason: str | None = None) -> Iterator[str]:
+    """A server that gives this one answer to all requests; yields its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status, reason)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+
+
+TEXT = {"text": "pain"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *({"choices": [TEXT], "usage": usage} for usage in ([1], "many", {"total_tokens": "many"})),
+        {"choices": [TEXT], "usage": {"total_tokens": float("inf")}},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [{"pain": None}]}}]},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [{"pain": "high"}]}}]},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [["pain", -1.0]]}}]},
+        {"choices": [{**TEXT, "logprobs": {"token_logprobs": 7, "tokens": 7}}]},
+    ],
+)
+def test_what_a_server_adds_in_another_shape_is_left_out(answer):
+    with answering_with(json.dumps(answer).encode()) as url:
+        response = client(url, []).post("completions", {})
+    assert read_text(response, "causal", "srv") == "pain"
+    assert read_top(response, "causal") == []
+    assert read_echo(response, 2) is None
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000, b"[1]", b"", b"\xff"])
+def test_an_answer_of_another_shape_is_one_line(content):
+    with answering_with(content) as url, pytest.raises(BadInput, match=r"servers\.llama") as error:
+        client(url, []).post("completions", {})
+    assert "\n" not in str(error.value)
+
+
+def test_a_servers_own_words_are_in_no_error():
+    reason = "Bad: prompt about gout, Bearer sk-secret"
+    with answering_with(b"", 400, reason) as url, pytest.raises(BadInput) as error:
+        client(url, []).post("completions", {})
+    assert str(error.value) == "servers.llama (127.0.0.1, completions): 400 Bad Request"
+
+
+def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
+    """Another path or name is another model, and nothing of one is taken for the other."""
+    with serving(checkpoint) as (url, _):
+        folder = proved(project(url))
+        hashes = {fingerprint([folder / RECORD])}
+        for other in (url.replace("127.0.0.1", "localhost"), url.replace("/v1", "/b/v1")):
+            project(other)
+            with pytest.raises(
+                BadInput, match=r"another name, URL or model.*; run `medprobe repro`"
+            ):
+                finder.find(folder, "causal", ENGINE)
+            prove("llama", load_params(), folder)
+            hashes.add(fingerprint([folder / RECORD]))
+        project(f"{url}/")  # the same
+        prove("llama", load_params(), folder)
+        hashes.add(fingerprint([folder / RECORD]))
+    assert len(hashes) == 3
 
 
 def test_a_key_in_params_is_refused_without_printing_it(project):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ from dvc.repo import Repo
 
 from medprobe.commands import pipeline
 from medprobe.commands.plan import plan
-from medprobe.commands.stale_stages import Stage, find_stale_stages
+from medprobe.commands.stale_stages import Stage, describe_data, find_stale_stages
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.stages.compare import _describe_state
+from medprobe.tracking import lineage
 
 STAGES = """\
 stages:
@@ -80,6 +83,24 @@ def test_what_changed_and_what_is_behind_it_is_left() -> None:
     }
 
 
+def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """By `medprobe repro` and `medprobe doctor`, the page and MLflow."""
+    assert describe_data() == ""
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == ""
+    Path("data/facts").unlink()
+    Path("data/facts").write_text("other facts")
+    assert describe_data() == "the files in data/ are not those in data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    Path("data.dvc").unlink()
+    assert describe_data() == "the files in data/ are not pinned by data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
+    assert "data not pinned by data.dvc" in _describe_state()
+
+
 def test_changed_data_are_taken_down_first() -> None:
     """They are a stage without a command."""
     Path("data/facts").write_text("other facts")
@@ -88,6 +109,37 @@ def test_changed_data_are_taken_down_first() -> None:
         "build": Stage("now", "cp data/facts built", ("data.dvc",)),
         "probe": Stage("after build", PROBE, ("build",)),
     }
+
+
+def test_outputs_that_the_cache_lost_are_stored_again_and_not_made_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those that are as in dvc.lock, of stages whose dependencies are: an edited output is made."""
+    shutil.rmtree(".dvc/cache")
+    assert find_stale_stages() == {}
+    assert not Path(".dvc/cache/files").exists()
+    Path("trained").unlink()
+    Path("trained").write_text("edited")
+    stale = {
+        "train": Stage("now", "cp code trained", ()),
+        "probe": Stage("now", PROBE, ("train",)),
+    }
+    assert find_stale_stages(tidy=True) == stale
+    lost = "DVC's cache had no outputs of 2 stages, and has them again: they are as in dvc.lock\n"
+    assert capsys.readouterr().out == lost
+    with Repo() as repo:
+        assert "data.dvc" not in repo.status() and "build" not in repo.status()
+    Path("trained").write_text("code")
+    assert find_stale_stages(tidy=True) == {}
+    with Repo() as repo:
+        assert repo.status() == {}
+        assert repo.reproduce() == []
+
+
+def test_an_output_that_is_gone_like_the_cache_is_made_again() -> None:
+    shutil.rmtree(".dvc/cache")
+    Path("probed").unlink()
+    assert find_stale_stages(tidy=True) == {"probe": Stage("now", PROBE, ())}
 
 
 def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(

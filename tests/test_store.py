@@ -1,7 +1,10 @@
 """The MLflow store: made whole, by one process, and each result in it once."""
 
 import json
+import os
 import shutil
+import sqlite3
+from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,18 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
+from medprobe.tracking import garbage
 from medprobe.tracking import store as tracking_store
-from medprobe.tracking.store import STATE, Content, Dataset, Result, connect, record
+from medprobe.tracking.store import (
+    STATE,
+    URI,
+    Content,
+    Dataset,
+    NotLogged,
+    Result,
+    connect,
+    record,
+)
 
 
 def runs(name: str = "made_up", role: str = "result") -> list[Any]:
@@ -39,6 +52,85 @@ def empty(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     Path("mlruns").mkdir()
     shutil.copy(new_store, "mlruns")
     return tmp_path
+
+
+DATABASE = Path("mlruns/mlflow.db")
+
+
+def _make_noise() -> None:
+    DATABASE.write_bytes(os.urandom(5_000))
+
+
+def _damage_middle() -> None:
+    content = bytearray(DATABASE.read_bytes())
+    middle = slice(len(content) // 3, len(content) // 2)
+    content[middle] = os.urandom(len(content[middle]))
+    DATABASE.write_bytes(content)
+
+
+def _change_schema() -> None:
+    with sqlite3.connect(DATABASE) as connection:
+        connection.execute("update alembic_version set version_num = 'another'")
+
+
+def _drop_runs() -> None:
+    with sqlite3.connect(DATABASE) as connection:
+        connection.execute("drop table runs")
+
+
+def _make_file() -> None:
+    shutil.rmtree("mlruns")
+    Path("mlruns").write_text("", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (_make_noise, "file is not a database"),
+        (_damage_middle, "malformed"),
+        (_change_schema, "schema"),
+        (_drop_runs, "no such column"),
+        (_make_file, "File exists"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_one_line(
+    damage: Callable[[], None], reason: str, empty: Path
+) -> None:
+    damage()
+    with pytest.raises(NotLogged, match=reason) as caught:
+        record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    line = str(caught.value)
+    assert line.startswith("mlruns: not logged to MLflow: ")
+    assert line.endswith("; `medprobe track` logs it later")
+
+
+def test_a_server_that_is_not_reached_is_named_without_its_password(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv(URI, "http://me:secret@127.0.0.1:9")
+    with pytest.raises(NotLogged, match="not logged to MLflow") as caught:
+        connect()
+    assert "secret" not in str(caught.value)
+
+
+def test_an_error_in_what_is_logged_is_no_error_of_the_store(empty: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1 / 0})))
+
+
+def test_runs_that_were_deleted_are_counted_and_removed_with_their_files(empty: Path) -> None:
+    client = connect()
+    for key in ("kept", "deleted"):
+        files = {f"{key}.csv": "a\n"}
+        record(client, Result("b", key, "f", key, lambda f=files: Content({"a": 1.0}, files=f)))
+    deleted = next(run for run in runs("b") if run.data.tags["model"] == "deleted")
+    client.delete_run(deleted.info.run_id)
+    assert garbage.count_deleted() == 1
+    garbage.remove_deleted()
+    assert garbage.count_deleted() == 0
+    assert [run.data.tags["model"] for run in runs("b")] == ["kept"]
+    assert [path.name for path in Path("mlruns").rglob("*.csv")] == ["kept.csv"]
 
 
 def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:

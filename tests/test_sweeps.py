@@ -1,8 +1,11 @@
 """Curves over a method's settings: all of them, and by relation."""
 
+import re
+
 import pandas as pd
 import pytest
 
+from medprobe.figures.plots import curves
 from medprobe.figures.sweeps import by_relation, draw
 from medprobe.metrics.results import COMPARISON
 from toy_project import METADATA
@@ -24,7 +27,12 @@ def rows(std: float | None = 0.02) -> pd.DataFrame:
 
 def test_a_sweep_is_a_curve() -> None:
     [drawing] = draw(rows(), METADATA)
-    assert drawing.caption == "acc@1 by mask ratio of probe (made_up, full)."
+    caption = (
+        "acc@1 by mask ratio of probe (made_up, full); bands are the deviation over replicates."
+    )
+    assert drawing.caption == caption
+    [drawing] = draw(rows(None), METADATA)
+    assert drawing.caption.endswith("(made_up, full); bands are intervals.")
 
 
 def test_by_relation_the_highest_and_the_mean() -> None:
@@ -57,3 +65,98 @@ def test_nothing_is_drawn_of_one_setting_or_one_relation() -> None:
     assert not by_relation(table[table["method"].str.endswith("0.1")], METADATA)
     assert not by_relation(table[~table["relation"].isin(RELATIONS[1:])], METADATA)
     assert not by_relation(table.head(0), METADATA)
+
+
+def variants(points: dict[str, float], model: str = "taught", std: float = 0.01) -> pd.DataFrame:
+    """Macro means of variants, without a deviation for the model before rewiring."""
+    variant_rows = []
+    for subset in ("full", "hard"):
+        for variant, value in points.items():
+            deviation = None if variant == "original" else std
+            numbers = {"value": value, "low": 0.0, "high": 0.9, "n": 10, "std": deviation}
+            keys = ("made_up", subset, "macro", model, f"probe:{variant}".rstrip(":"), "acc_at_1")
+            variant_rows.append(dict(zip(COMPARISON[:6], keys, strict=True)) | numbers)
+    return pd.DataFrame(variant_rows)
+
+
+Drawn = list[tuple[pd.DataFrame, str, str]]
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """The points, the column of x and the column of lines of each drawing."""
+    seen: Drawn = []
+
+    def curves(points: pd.DataFrame, x: str, series: str, *more: object, **options: object) -> str:
+        seen.append((points, x, series))
+        return ""
+
+    monkeypatch.setattr("medprobe.figures.plots.curves", curves)
+    return seen
+
+
+def test_values_by_step_are_lines_over_the_steps_on_each_subset(drawn: Drawn) -> None:
+    values = {"": 0.3, "original": 0.1, "step-20": 0.2, "step-40": 0.3}
+    for ratio in ("0.1", "0.5"):
+        for step in (20, 40):
+            values[f"mask_ratio-{ratio}-step-{step}"] = float(ratio) * step / 100
+        values[f"mask_ratio-{ratio}"] = float(ratio) * 0.4
+    drawings = draw(variants(values), METADATA)
+    files = [f"made_up-{subset}-taught-probe-mask_ratio-step.svg" for subset in ("full", "hard")]
+    assert {*files} < {drawing.file for drawing in drawings}
+    points = [points for points, _, series in drawn if series == "line"]
+    assert len(points) == 2
+    for lines in points:
+        assert list(lines["line"].unique()) == ["mask ratio 0.1", "mask ratio 0.5"]
+        assert list(lines["at"]) == [20, 40, 20, 40]
+        assert list(lines["value"]) == pytest.approx([0.02, 0.04, 0.1, 0.2])
+        assert (lines["high"] - lines["low"]).tolist() == pytest.approx([0.02] * 4)
+    [caption] = [drawing.caption for drawing in drawings if drawing.file == files[1]]
+    assert caption == (
+        "acc@1 of taught by step and mask ratio of probe (made_up, hard); "
+        "bands are the deviation over replicates."
+    )
+
+
+def test_the_model_before_rewiring_has_no_band_and_the_caption_says_so(drawn: Drawn) -> None:
+    table = variants({"original": 0.1, "step-20": 0.2, "step-40": 0.3})
+    drawing, _ = draw(table, METADATA)
+    points = drawn[0][0].set_index("at")
+    assert points.loc[0, ["low", "high"]].isna().all()
+    assert points.loc[20.0, ["low", "high"]].tolist() == pytest.approx([0.19, 0.21])
+    note = "0 is the model before rewiring, which has no replicates and no band; "
+    assert drawing.caption.endswith(f"; {note}bands are the deviation over replicates.")
+    by = [table.assign(relation=name) for name in RELATIONS[:3]]
+    [drawing] = by_relation(pd.concat(by), METADATA)
+    points = drawn[-1][0]
+    assert points.loc[points["at"] == 0, ["low", "high"]].isna().all(axis=None)
+    assert note in drawing.caption
+
+
+def test_bands_begin_where_deviations_do() -> None:
+    table = pd.DataFrame({"at": [0.0, 20, 40], "value": [0.1, 0.2, 0.3], "line": "taught"})
+    points = table.assign(low=[None, 0.19, 0.29], high=[None, 0.21, 0.31])
+    svg = curves(points, "at", "line", ("step", "value"), False)
+    [band] = re.findall(r'fill-opacity:0\.16"><defs><path id="\w+" d="(.*?)"', svg)
+    [line] = re.findall(r'<path d="(M [^"]*)" style="fill:none;stroke:#0072b2', svg)
+    [of_band, of_line] = ({*re.findall(r"[ML] (\S+)", path)} for path in (band, line))
+    assert len(of_line) == 3 and of_band == of_line - {min(of_line, key=float)}
+
+
+def test_the_two_sweeps_over_layers_are_one_drawing(drawn: Drawn) -> None:
+    read = {f"read_layers-{n}": n / 100 for n in (1, 2, 4)}
+    cut = {f"layers-{n}": n / 50 for n in (1, 2, 4)}
+    both = pd.concat([variants(read | cut), variants(read | cut, "untaught")])
+    drawing, hard = draw(both, METADATA, ["taught", "untaught"])
+    assert drawing.file == "made_up-full-probe-layers.svg" != hard.file
+    points, _, series = drawn[0]
+    lines = points.groupby(series)["value"].apply(list).to_dict()
+    assert lines["taught, cut"] == [0.02, 0.04, 0.08] and lines["taught, read"] == [
+        0.01,
+        0.02,
+        0.04,
+    ]
+    assert [*lines] == ["taught, cut", "taught, read", "untaught, cut", "untaught, read"]
+    assert "cut: rewired without the layers above; read: a layer of the whole" in drawing.caption
+    [alone, _] = draw(variants(read), METADATA)
+    assert alone.file == "made_up-full-probe-read_layers.svg"

@@ -278,6 +278,137 @@ def test_an_object_outside_its_answer_space_is_refused(tmp_path: Path) -> None:
         build_benchmark(tmp_path, settings)
 
 
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ("KS|Karsten's", ["KS", "Karsten's"]),
+        ("KS; Karsten's", ["KS", "Karsten's"]),
+        ("KS; type 2 | K", ["KS; type 2", "K"]),
+        ("['KS', \"Karsten's\"]", ["KS", "Karsten's"]),
+        ('["KS", "K"]', ["KS", "K"]),
+        ("('KS', 'K')", ["KS", "K"]),
+        ("[]", []),
+        ("(KS)", ["(KS)"]),
+    ],
+)
+def test_a_cell_with_several_names_is_read_as_its_program_wrote_it(
+    tmp_path: Path, cell: str, names: list[str]
+) -> None:
+    row = {**ROWS[0], "aliases": cell}
+    built = build_benchmark(tmp_path, write(tmp_path, csv([row])))
+    assert built.queries["answers"][0] == ["Karsten syndrome", *names]
+
+
+@pytest.mark.parametrize("cell", ["['KS' 'K']", "['KS', 1]", "['KS', 'K'", "[KS]"])
+def test_a_list_that_cannot_be_read_is_refused(tmp_path: Path, cell: str) -> None:
+    settings = write(tmp_path, csv([{**ROWS[0], "aliases": cell}]))
+    if not cell.endswith("]"):
+        assert build_benchmark(tmp_path, settings).queries["answers"][0][1] == cell
+        return
+    with pytest.raises(BadInput, match=r"line 2: aliases is .*, expected names between \|"):
+        build_benchmark(tmp_path, settings)
+
+
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [
+        *((name, "aliases") for name in ("alias", "Aliases", "ALIASES ")),
+        ("objects_aliases", "object_aliases"),
+        ("obj_alias", "obj_aliases"),
+        ("subject_alias", "subject_aliases"),
+        ("object id", "object_id"),
+        ("prompts", "prompt"),
+        ("Type", "type"),
+    ],
+)
+def test_a_column_that_is_nearly_a_known_one_is_refused(
+    tmp_path: Path, column: str, meant: str
+) -> None:
+    settings = write(tmp_path, csv([{**ROWS[2], column: "x"} | {}]).replace(",aliases", ",other"))
+    with pytest.raises(
+        BadInput, match=rf"unknown field '{column.strip()}' \(did you mean '{meant}'"
+    ):
+        build_benchmark(tmp_path, settings)
+
+
+def test_columns_that_are_like_no_known_one_are_passed_over(tmp_path: Path) -> None:
+    row = {**ROWS[0], "relation_id": "R1", "comment": "x", "year": "2020", "": "0"}
+    assert len(build_benchmark(tmp_path, write(tmp_path, csv([row]))).queries) == 1
+
+
+def test_a_required_column_of_another_case_is_named(tmp_path: Path) -> None:
+    settings = write(tmp_path, csv().replace("subject", "SUBJECT"))
+    with pytest.raises(BadInput, match=r"no field 'subject' \(did you mean 'SUBJECT'\?\)"):
+        build_benchmark(tmp_path, settings)
+
+
+@pytest.mark.parametrize("rows", [",,,\n", ",,,\n" * 1000, " , , , \n,,,\n"])
+def test_rows_without_text_below_a_table_are_passed_over(tmp_path: Path, rows: str) -> None:
+    assert len(build_benchmark(tmp_path, write(tmp_path, csv() + rows)).queries) == 2
+
+
+@pytest.mark.parametrize("start", ["", "sep=;\n"])
+def test_semicolons_between_fields_are_named_also_where_names_hold_commas(
+    tmp_path: Path, start: str
+) -> None:
+    rows = pd.DataFrame([{**ROWS[0], "object": "fever, acute"}]).to_csv(index=False, sep=";")
+    with pytest.raises(BadInput, match="separate the fields by commas, not by semicolons"):
+        build_benchmark(tmp_path, write(tmp_path, start + rows))
+
+
+def test_a_spreadsheets_line_about_commas_is_no_row(tmp_path: Path) -> None:
+    assert len(build_benchmark(tmp_path, write(tmp_path, "sep=,\n" + csv())).queries) == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        ('"low back pain', '"low back pain'),
+        ('2" scar', '2" scar'),
+        ('"gout"', '"gout"'),
+        ('"the ""big"" one"', 'the "big" one'),
+    ],
+)
+def test_a_quote_in_tsv_is_a_character_unless_a_program_quoted_it(
+    tmp_path: Path, cell: str, name: str
+) -> None:
+    rows = [["a", "treats", cell], ["b", "treats", 'flu"'], ["c", "treats", '"x']]
+    lines = ["subject\trelation\tobject", *map("\t".join, rows)]
+    built = build_benchmark(tmp_path, write(tmp_path, "\n".join(lines) + "\n", "facts.tsv"))
+    assert [answers[0] for answers in built.queries["answers"]] == [name, 'flu"', '"x']
+
+
+def test_a_tsv_file_whose_columns_are_quoted_quotes_all(tmp_path: Path) -> None:
+    content = pd.DataFrame(ROWS).to_csv(index=False, sep="\t", quoting=1)
+    built = build_benchmark(tmp_path, write(tmp_path, content, "facts.tsv"))
+    assert built.queries["answers"][0][0] == "Karsten syndrome"
+
+
+def test_a_key_of_json_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    settings = write(tmp_path, csv())
+    path = tmp_path / "tables/prompts.json"
+    path.write_text('{"treats": {"templates": ["[X] [Y]"]}, "treats": {"templates": ["[Y] [X]"]}}')
+    with pytest.raises(BadInput, match="a key of an object occurs twice"):
+        build_benchmark(tmp_path, settings.model_copy(update={"prompts": path}))
+    (tmp_path / "tables/facts.jsonl").write_text(
+        '{"subject": "a", "subject": "b", "relation": "treats", "object": "c"}\n'
+    )
+    facts_file = settings.model_copy(update={"facts": Path("tables/facts.jsonl")})
+    with pytest.raises(BadInput, match="line 1: a key of an object occurs twice"):
+        build_benchmark(tmp_path, facts_file)
+
+
+def test_ids_of_queries_never_meet(tmp_path: Path) -> None:
+    """The second prompt of IL, subjects that are called as its id would be, and slashes."""
+    cells = [("IL", "x"), ("IL", "y"), ("IL/2", "z"), ("IL%2F2", "z"), ("IL/2", "y")]
+    rows = [
+        {"subject": s, "relation": "treats", "object": o, "prompt": f"{s} {o} is [Y] ."}
+        for s, o in cells
+    ]
+    ids = build_benchmark(tmp_path, write(tmp_path, csv(rows))).queries["query_id"]
+    assert ids.is_unique and list(ids[:3]) == ["treats/IL", "treats/IL/2", "treats/IL%2F2"]
+
+
 def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
     rows = [{**row, "prompt": f"for [Y] take {row['subject']}"} for row in ROWS]
     rows.append({**ROWS[2], "prompt": "brenavir ends [Y]"})

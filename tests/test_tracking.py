@@ -15,10 +15,10 @@ from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.stages.baseline import baseline
 from medprobe.stages.significance import significance
-from medprobe.stages.track import track
+from medprobe.stages.track import track, track_one
 from medprobe.testing.project import copy_project
 from medprobe.tracking import lineage, pages
-from medprobe.tracking.store import KEY, STATE, Content, Result, connect, record
+from medprobe.tracking.store import KEY, STATE, Content, NotLogged, Result, connect, record
 from test_store import runs
 from tracked_project import PARAMS, track_project
 
@@ -135,6 +135,32 @@ def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
     assert sorted(run.data.tags[STATE] for run in runs()).count("current") == 2
     assert sorted(run.data.tags[STATE] for run in paired_tests()) == ["current", "superseded"]
     assert states()["taught · contrastive"] == "current"
+
+
+def test_children_have_the_state_of_their_run(store: Path) -> None:
+    track(PARAMS.model_copy(update={"seed": 1}))
+    parents = {run.info.run_id: run for run in runs()}
+    children = runs(role="part")
+    assert len(children) == 2 * 2 * 4 * 2
+    for child in children:
+        parent = parents[child.data.tags["mlflow.parentRunId"]]
+        assert child.data.tags[STATE] == parent.data.tags[STATE]
+        is_superseded = child.info.run_name.endswith(" (superseded)")
+        assert is_superseded == (child.data.tags[STATE] == "superseded")
+    names = [run.info.run_name for run in children]
+    assert len({*names}) == len(names)
+
+
+def test_a_damaged_store_stops_no_stage(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    database = Path("mlruns/mlflow.db")
+    shutil.copy(database, "whole.db")
+    database.write_bytes(b"noise" * 1_000)
+    track_one("taught", "contrastive", "made_up", PARAMS)
+    track(PARAMS, required=False)
+    assert capsys.readouterr().err.count("not logged to MLflow: ") == 2
+    assert json.loads(Path("outputs/tracked.json").read_text()) == {}
+    with pytest.raises(NotLogged, match="`medprobe track` logs it later"):
+        track(PARAMS)
 
 
 @pytest.mark.usefixtures("in_project")

@@ -278,7 +278,7 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),  # others follow `check`
     "a model's name in the papers": (
-        set_to("models.masked.taught.published", "BERT"),
+        set_to("models.masked.taught.published", "BERT-base-cased"),
         ["track", "compare"],
     ),
     "the seed": (

@@ -40,6 +40,8 @@ def example() -> tuple[pd.DataFrame, pd.DataFrame]:
             "cluster": "S",
             "fact_id": "T",
             "resource": "notes",
+            "kind": "real",
+            "draw": 0,
         }
     )
     predictions = pd.DataFrame(
@@ -85,7 +87,7 @@ def test_the_means_of_the_example() -> None:
 def steps(rows: list[tuple[str, str, str, str, float]]) -> pd.DataFrame:
     columns = ["relation", "subject_id", "fact_id", "resource", "rc_target"]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(added_role="correct", cluster=table["subject_id"])
+    return table.assign(added_role="correct", cluster=table["subject_id"], weight=1.0)
 
 
 def value(table: pd.DataFrame, relation: str, metric: str) -> float:
@@ -171,6 +173,7 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                         "resource": "notes",
                         "centre": centre,
                         "kind": "real",
+                        "draw": 0,
                         "step": step,
                         "added": added,
                         "added_role": ["", "correct", "incorrect"][step],
@@ -210,6 +213,74 @@ def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
     scores = SCORER.score(predictions, folder, scoring)["default"]
     target, negative = (scores[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
+
+
+def test_accuracy_is_split_as_ucm_is(tmp_path: Path) -> None:
+    """By number of objects, frequency and resource. Of triples 0 to 9 the target is first in the
+    prompt alone, behind the context nothing is."""
+    folder, predictions, _ = write_project(tmp_path, correct_first=True)
+    queries = pd.read_parquet(folder / "queries.parquet")
+    triple = queries["subject_id"].str[1:].astype(int)
+    queries["objects"] = 1 + triple // 10  # ten triples each of one, two and three objects
+    queries["resource"] = np.where(triple % 2, "notes", "articles")
+    queries.to_parquet(folder / "queries.parquet")
+    first = queries.loc[(triple < 10) & (queries["subset"] == "alone"), "query_id"]
+    is_first = predictions["query_id"].isin(first) & (predictions["prediction"] == "t")
+    predictions["rank"] = predictions["rank"].mask(is_first, 1)
+    scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
+    scores = SCORER.score(predictions, folder, scoring)["default"]
+    by_part = {
+        name: numbers["micro"]["acc_at_1"]["value"]
+        for name, numbers in scores.items()
+        if name.startswith(("alone", "full"))
+    }
+    assert by_part.pop("alone") == pytest.approx(1 / 3, abs=1e-6)
+    assert {name: value for name, value in by_part.items() if value} == {
+        "alone/objects:1": 1,
+        "alone/resource:articles": pytest.approx(1 / 3, abs=1e-6),
+        "alone/resource:notes": pytest.approx(1 / 3, abs=1e-6),
+        "alone/frequency:1": 1,
+        "alone/frequency:2-3": 1,
+        "alone/frequency:4-10": 1,
+    }
+    assert {name.partition("/")[2] for name in by_part if name != "full"} == {
+        name.partition("/")[2]
+        for name in scores
+        if name.startswith(("target/objects", "target/frequency", "target/resource"))
+    }
+    for name in ("target/resource:notes", "negative/objects:2-3", "target/kind:real"):
+        assert set(scores[name]) == {"macro", "micro"}, "UCM_k and UCM_m"
+        shares_of_part = scores[name]["macro"]
+        assert sum(shares_of_part[share]["value"] for share in SHARES) == pytest.approx(1)
+
+
+def test_draws_of_random_contexts_count_as_one_and_their_deviation_is_kept(tmp_path: Path) -> None:
+    """A real context in which the target rises, and three random ones; it falls in the last."""
+    folder, predictions, _ = write_project(tmp_path, correct_first=True)
+    real = pd.read_parquet(folder / "queries.parquet").query("centre == 'target'")
+    real_predictions = predictions[predictions["query_id"].isin(real["query_id"])]
+    tables, rows = [real], [real_predictions]
+    for draw in range(3):
+        names = {column: real[column] + f"-{draw}" for column in ("query_id", "context_id")}
+        drawn = real.assign(**names, kind="knowledge-random", draw=draw, subset="steps")
+        tables.append(drawn)
+        row = real_predictions.assign(query_id=real_predictions["query_id"] + f"-{draw}")
+        rises = row["rank"].eq(40) & (draw == 2)
+        rows.append(row.assign(rank=row["rank"].mask(rises, 60)))
+    pd.concat(tables).to_parquet(folder / "queries.parquet")
+    scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
+    scores = SCORER.score(pd.concat(rows), folder, scoring)["default"]
+    drawn_shares = scores["target/kind:knowledge-random"]["micro"]["understand"]
+    assert drawn_shares["value"] == pytest.approx(2 / 3, abs=1e-6)
+    assert drawn_shares["std"] == pytest.approx(np.std([1, 1, 0], ddof=1), abs=1e-6)
+    both = scores["target"]["micro"]["understand"]
+    assert both["value"] == pytest.approx((1 + 2 / 3) / 2, abs=1e-6), "one context of each kind"
+    assert both["std"] == pytest.approx(np.std([1, 1, 0.5], ddof=1), abs=1e-6)
+    assert "std" not in scores["target/kind:real"]["micro"]["understand"]
+    change = scores["target/added:correct"]["micro"]["rc_target"]["value"]
+    assert change == pytest.approx((-10 + (-10 - 10 + 10) / 3) / 2, abs=1e-6)
+    paired = SCORER.paired(pd.concat(rows), folder, scoring).set_index("subset")
+    assert np.allclose(paired.loc["target", "understand"], (1 + 2 / 3) / 2)
 
 
 def test_paired_tests_compare_triples(tmp_path: Path) -> None:

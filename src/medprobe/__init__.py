@@ -1,6 +1,6 @@
 """Measures what biomedical knowledge a pre-trained language model holds, and compares models.
 
-model = medprobe.load("dmis-lab/biobert-v1.1")
+model = medprobe.load("dmis-lab/biobert-base-cased-v1.2")
 model.rank("[Y] is what aspirin might treat .", ["fever", "gout"], "mask_average")
 medprobe.probe(model, facts, "mask_average", prompts={"treats": "[X] treats [Y] ."}).scores
 medprobe.results("path/to/project").comparison

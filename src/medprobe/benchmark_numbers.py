@@ -59,7 +59,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
             continue
         files = sorted(path for path in folder.iterdir() if path.suffix in DESCRIPTIONS)
         key = ["tokens", fingerprint(files), *about]
-        part = load_or_compute(PARTS, key, partial(_counted, benchmark, folder))
+        part = load_or_compute(PARTS / "tokens", key, partial(_counted, benchmark, folder))
         parts.append(part.assign(model=folder.name))
     columns = ["subset", "model", *TOKENS, *READ]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)

@@ -140,8 +140,25 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     if not imported and name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
         raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
-    twin = params.models.all()[name].untaught_twin_of
-    _check_name(twin, params.models.all(), f"models.{kind}.{name}")
+    if name in params.lower_case and name not in (*params.fetch, *params.folders):
+        problem = "lower_case is for models of fetch and folders"
+        raise BadInput(where, problem, "take it out")
+    facts = params.models.all()[name]
+    _check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
+    _check_published(facts.published, where)
+
+
+def _check_published(name: str | None, where: str) -> None:
+    """Raise BadInput where no paper has a checkpoint of this name: no number would be compared."""
+    from medprobe.papers import checkpoints
+
+    names = [*checkpoints()]
+    if name is None or name in names:
+        return
+    longer = [other for other in names if other.casefold().startswith(name.casefold())]
+    similar = f" (there are {', '.join(longer)})" if longer else nearest(name, names)
+    problem = f"published: no paper has a checkpoint '{name}'{similar}"
+    raise BadInput(where, problem, "choose one that `medprobe list checkpoints` lists")
 
 
 def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str, Choices]) -> None:

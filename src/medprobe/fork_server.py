@@ -3,7 +3,11 @@
 Most of a small stage's time goes into importing PyTorch, transformers and MLflow. `medprobe repro`
 starts the server where stages are left to run, and asks it for each `dvc`; the script `medprobe`
 asks it too. A fork takes over its client's arguments, folder, environment and standard streams.
-A command runs in a process of its own if no server listens, or its environment differs.
+A command runs in a process of its own if no server listens, if its environment differs, or if a
+library was installed after the server started.
+
+The server listens at a name that is no file (an abstract socket of Linux). It ends with the process
+that started it, so a kill leaves nothing behind.
 """
 
 import fcntl
@@ -11,13 +15,15 @@ import gc
 import json
 import os
 import re
+import secrets
+import selectors
 import signal
 import socket
+import struct
 import subprocess
 import sys
-import tempfile
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module, metadata
 from typing import Any, Final
@@ -38,6 +44,7 @@ SETTINGS: Final = {  # as this package sets them before it imports these librari
 }
 PER_COMMAND: Final = re.compile(rf"DVC_.*|OLDPWD|PS1|PWD|SHLVL|_|{SOCKET}")  # variables
 ACCEPTED: Final = b"+"
+PEER: Final = struct.Struct("3i")  # of a socket: process, user and group at its other end
 
 
 @contextmanager
@@ -51,32 +58,34 @@ def start(environment: Mapping[str, str], group: int | None = None) -> Iterator[
     if environment.get(SOCKET) or sys.platform != "linux":
         yield environment
         return
-    with tempfile.TemporaryDirectory(prefix="medprobe-") as folder:
-        address = f"{folder}/socket"
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(address)
-            listener.listen(64)
-            server = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"import {__name__} as server; server.serve()"],
-                pass_fds=[listener.fileno()],
-                env={**environment, SOCKET: str(listener.fileno())},
-                process_group=group,
-            )
-        try:
-            yield {**environment, SOCKET: address}
-        finally:
-            server.kill()
-            server.wait()
+    name = f"medprobe-{secrets.token_hex(16)}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen(64)
+        server = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"import {__name__} as server; server.serve({group})"],
+            stdin=subprocess.PIPE,  # which the server sees closed when this process ends
+            pass_fds=[listener.fileno()],
+            env={**environment, SOCKET: str(listener.fileno())},
+            process_group=group,
+        )
+    try:
+        yield {**environment, SOCKET: name}
+    finally:
+        server.kill()
+        server.communicate()
 
 
 def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> int | None:
     """The exit status of a script that ran in a fork, or None where no server would run it."""
-    if not (address := environment.get(SOCKET)):
+    if not (name := environment.get(SOCKET)):
         return None
     request = json.dumps([script, [*arguments], os.getcwd(), {**environment}]).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         try:
-            connection.connect(address)
+            connection.connect(f"\0{name}")
+            if not _is_own(connection):
+                return None
             socket.send_fds(connection, [len(request).to_bytes(8, "big")], [0, 1, 2])
             connection.sendall(request)
             if connection.recv(1) != ACCEPTED:
@@ -89,33 +98,60 @@ def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -
                 return status[0] if status else 128 + signal.SIGKILL
 
 
-def serve() -> None:
-    """Fork for each client, until the process is killed."""
+def _is_own(connection: socket.socket) -> bool:
+    """Whether the process at the other end is of this user: a name that is no file has no mode."""
+    peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER.size)
+    return bool(PEER.unpack(peer)[1] == os.getuid())
+
+
+def serve(group: int | None) -> None:
+    """Fork for each client, until the process that started this one ends.
+
+    Whatever still runs in the process group `group` then ends too.
+    """
     listener = socket.socket(fileno=int(os.environ[SOCKET]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
-    variables = _shared(os.environ)
+    variables, installed = _shared(os.environ), _installed()
     libraries = {name: import_module(name) for name in LIBRARIES}
     for name in MODELS:
         getattr(libraries["transformers"], name)
     gc.collect()
     gc.freeze()
+    ready = selectors.DefaultSelector()
+    ready.register(listener, selectors.EVENT_READ)
+    ready.register(sys.stdin, selectors.EVENT_READ)
     while True:
+        if any(key.fileobj is sys.stdin for key, _ in ready.select()):
+            if group:
+                os.killpg(group, signal.SIGKILL)
+            return
         connection, _ = listener.accept()
         if not os.fork():
             listener.close()
-            _answer(connection, variables)
+            ready.close()
+            _answer(connection, variables, installed)
         connection.close()
 
 
-def _answer(connection: socket.socket, variables: Mapping[str, str]) -> None:
+def _installed() -> set[str]:
+    """The names and versions of installed packages, as their folders have them."""
+    folders = [folder for folder in sys.path if os.path.isdir(folder)]
+    return {name for folder in folders for name in os.listdir(folder) if name.endswith("-info")}
+
+
+def _answer(
+    connection: socket.socket, variables: Mapping[str, str], installed: Collection[str]
+) -> None:
     """Run a client's script in this process, send its exit status, and end."""
+    if not _is_own(connection):
+        os._exit(0)
     size, streams, _, _ = socket.recv_fds(connection, 8, 3)
     with connection.makefile("rb") as received:
         request = received.read(int.from_bytes(size, "big"))
     script, arguments, folder, environment = json.loads(request)
     scripts = metadata.entry_points(group="console_scripts", name=script)
-    if not scripts or _shared(environment) != variables:
+    if not scripts or _shared(environment) != variables or _installed() != installed:
         os._exit(0)
     connection.sendall(ACCEPTED)
     # The kernel ends this process by SIGIO where the client's end of the connection closes.

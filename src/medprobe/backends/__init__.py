@@ -59,7 +59,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     """
     try:
         content: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise BadInput(folder / RECORD, "missing or cut", "run `medprobe repro`") from None
     return content
 
@@ -75,7 +75,7 @@ def read_plugin_model(folder: Path) -> PluginModel | None:
         return None
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise BadInput(path, "not JSON", "docs/how-to/extending.md has an example") from None
     return parse_section(PluginModel, content, path)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -17,10 +18,14 @@ from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 
 
 class Chat(NamedTuple):
-    """A question, the questions and answers before it, for the chat template of the model."""
+    """A question, the questions and answers before it, for the chat template of the model.
+
+    `today` is the date for a template that asks for one. A server has a clock of its own.
+    """
 
     turns: tuple[prompt_texts.Turn, ...]
     question: str
+    today: date = prompt_texts.DATE
 
 
 Prompt = Chat | str  # or a text with one slot `[Y]`

@@ -4,8 +4,10 @@ The key is in no error and no record.
 """
 
 import email.utils
+import hashlib
 import http.client
 import json
+import math
 import os
 import time
 import urllib.error
@@ -49,6 +51,16 @@ class Client:
     sleep: Callable[[float], object] = time.sleep
     clock: Callable[[], float] = time.time
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What stands for the model: its name in params.yaml and on the server, and the URL.
+
+        The URL is hashed, since its path may be secret. Results of another identity are not those
+        of this model.
+        """
+        url = hashlib.sha256(self.params.url.rstrip("/").encode()).hexdigest()
+        return {"name": self.name, "url.sha256": url, "model": self.params.model}
+
     def post(self, path: str, body: Body) -> Body:
         """Send a request, and again while the server is busy or fails.
 
@@ -61,14 +73,17 @@ class Client:
             BadInput: The server does not answer, or no key is set.
         """
         answer = self._send(path, {"model": self.params.model, **body})
-        usage = answer.get("usage") or {}
-        token_counter["tokens"] += int(usage.get("total_tokens") or 0)
+        total = nested(answer, "usage", "total_tokens")
+        if isinstance(total, int):  # foreign: anything can be there
+            token_counter["tokens"] += total
         return answer
 
     def models(self) -> list[Body]:
         """Return the server's list of models."""
         listed = self._send("models", None).get("data")
-        return [model for model in listed if isinstance(model, dict)] if listed else []
+        if not isinstance(listed, list):
+            return []
+        return [model for model in listed if isinstance(model, dict)]
 
     def post_all(self, path: str, bodies: Sequence[Body]) -> Iterator[Body]:
         """Send requests, several at once, and yield the answers in their order."""
@@ -88,7 +103,7 @@ class Client:
                 return self._send_once(path, body)
             except urllib.error.HTTPError as error:
                 with error:
-                    problem = f"{error.code} {error.reason}"
+                    problem = f"{error.code} {http.client.responses.get(error.code, '')}".strip()
                     if error.code != BUSY and error.code < 500:
                         raise Refused(self._where(path), problem + _message(error)) from None
                     wait = self._asked_wait(error.headers.get("Retry-After"), wait)
@@ -96,7 +111,7 @@ class Client:
                 problem = f"no answer in {self.params.timeout:g} s"
             except urllib.error.URLError as error:
                 problem = f"no connection ({error.reason})"
-            except (OSError, http.client.HTTPException, ValueError):
+            except (OSError, http.client.HTTPException, ValueError, RecursionError):
                 problem = "an answer that is cut or not JSON"
             if attempt < self.tries - 1:
                 self.sleep(min(wait, LONGEST_WAIT))
@@ -129,9 +144,11 @@ class Client:
         if value is None:
             return wait
         try:
-            return max(0.0, float(value))
+            seconds = float(value)
         except ValueError:
             pass
+        else:
+            return wait if math.isnan(seconds) else max(0.0, seconds)
         try:
             return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - self.clock())
         except ValueError:
@@ -152,6 +169,16 @@ def _opener(params: ServerParams) -> urllib.request.OpenerDirector:
     """Return what opens URLs; without a proxy for this machine, whose prompts stay on it."""
     proxies = [urllib.request.ProxyHandler({})] if params.is_loopback else []
     return urllib.request.build_opener(_NoRedirect, *proxies)
+
+
+def nested(content: Any, *keys: str | int) -> Any:
+    """Return what is below keys and indices of foreign JSON; None where anything is missing."""
+    for key in keys:
+        try:
+            content = content[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return content
 
 
 def _message(error: urllib.error.HTTPError) -> str:

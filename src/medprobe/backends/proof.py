@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from medprobe.backends import ABILITIES, Ability
-from medprobe.backends.client import Client, Refused
+from medprobe.backends.client import Client, Refused, nested
 from medprobe.backends.served import (
     Served,
     echo_body,
@@ -55,8 +55,8 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
         raise BadInput(f"servers.{client.name}.model", problem, remedy) from None
     files = [tokenizer / name for name in TOKENIZERS] if tokenizer else []
     return {
-        "host": client.params.host,
-        "model": params.model,
+        **client.identity,
+        "host": params.host,
         "kind": kind,
         "entry": entries.get(params.model, "not listed by /v1/models"),
         "weights": "not hashed: the server does not show them",
@@ -163,8 +163,9 @@ def _echo(client: Client, kind: ModelKind) -> str:
         return "all log-probabilities are equal"
     if not _are_close(scores, again):
         return "the same request gives other numbers"
-    tokens = answers[0]["choices"][0]["logprobs"].get("tokens") or []
-    if _squeezed("".join(map(str, tokens[: len(row)]))) != _squeezed(tokenizer.decode(row)):
+    tokens = nested(answers[0], "choices", 0, "logprobs", "tokens")
+    texts = tokens[: len(row)] if isinstance(tokens, list) else []
+    if _squeezed("".join(map(str, texts))) != _squeezed(tokenizer.decode(row)):
         return "its tokens are not those of the tokenizer in params.yaml"
     return PROVED
 

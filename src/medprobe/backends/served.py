@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import torch
 
 from medprobe.backends import RECORD, Ability, find_abilities, read_record
 from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, rank_by_scores, text_of
-from medprobe.backends.client import Body, Client
+from medprobe.backends.client import Body, Client, nested
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, load_params
 from medprobe.core.progress import report_progress
@@ -42,12 +42,14 @@ def open_server(folder: Path) -> "Served":
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])
-    if (client.params.host, client.params.model) != (record["host"], record["model"]):
-        problem = "another host or model than the one that has proved what it can do"
+    if any(record.get(key) != value for key, value in client.identity.items()):
+        problem = "another name, URL or model than the one that has proved what it can do"
         raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
-    entry = record["entry"]
-    length = int((isinstance(entry, dict) and entry.get("max_model_len")) or UNLIMITED)
-    return Served(client, record["kind"], find_abilities(folder), length)
+    length = nested(record, "entry", "max_model_len")
+    is_length = isinstance(length, int) and length > 0
+    return Served(
+        client, record["kind"], find_abilities(folder), length if is_length else UNLIMITED
+    )
 
 
 @dataclass(frozen=True)
@@ -244,11 +246,11 @@ def echo_body(row: Sequence[int]) -> Body:
 
 def read_echo(answer: Body, count: int) -> list[float] | None:
     """Return the log-probabilities of the first `count` tokens, or None where any is left out."""
-    listed = _nested(answer, "choices", 0, "logprobs", "token_logprobs")
+    listed = nested(answer, "choices", 0, "logprobs", "token_logprobs")
     if not isinstance(listed, list) or len(listed) < count or count < 2:
         return None
     first, *others = listed[:count]
-    are_numbers = all(isinstance(s, int | float) and -np.inf < s <= 0 for s in others)
+    are_numbers = all(map(is_log_prob, others))
     return [0.0, *map(float, others)] if first is None and are_numbers else None
 
 
@@ -258,12 +260,25 @@ def top_logprobs_body(kind: ModelKind) -> Body:
 
 
 def read_top(answer: Body, kind: ModelKind) -> list[tuple[str, float]]:
-    """Return the likeliest first tokens with their log-probabilities; empty where left out."""
+    """Return the likeliest first tokens with their log-probabilities.
+
+    Empty where they are left out, or where one is not a log-probability.
+    """
     if kind == "chat":
-        listed = _nested(answer, "choices", 0, "logprobs", "content", 0, "top_logprobs") or []
-        return [(str(t["token"]), float(t["logprob"])) for t in listed if "logprob" in t]
-    top = _nested(answer, "choices", 0, "logprobs", "top_logprobs", 0) or {}
-    return [(str(token), float(score)) for token, score in top.items()]
+        listed = nested(answer, "choices", 0, "logprobs", "content", 0, "top_logprobs")
+        tokens = listed if isinstance(listed, list) else []
+        pairs = [(nested(token, "token"), nested(token, "logprob")) for token in tokens]
+    else:
+        top = nested(answer, "choices", 0, "logprobs", "top_logprobs", 0)
+        pairs = [*top.items()] if isinstance(top, dict) else []
+    if not all(isinstance(token, str) and is_log_prob(score) for token, score in pairs):
+        return []
+    return [(token, float(score)) for token, score in pairs]
+
+
+def is_log_prob(value: object) -> bool:
+    """Return whether foreign JSON holds a log-probability: a number up to 0."""
+    return isinstance(value, int | float) and -np.inf < value <= 0
 
 
 def read_text(answer: Body, kind: ModelKind, where: str) -> str:
@@ -273,20 +288,10 @@ def read_text(answer: Body, kind: ModelKind, where: str) -> str:
         BadInput: It has none.
     """
     place = ("message", "content") if kind == "chat" else ("text",)
-    text = _nested(answer, "choices", 0, *place)
+    text = nested(answer, "choices", 0, *place)
     if not isinstance(text, str):
         raise BadInput(where, "its answer has no text", "is it a server of this kind of model?")
     return text
-
-
-def _nested(content: Any, *keys: str | int) -> Any:
-    """Return what is below keys and indices; None where anything is missing."""
-    for key in keys:
-        try:
-            content = content[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return content
 
 
 def _first_line(text: str, separator: str) -> str:

@@ -52,7 +52,7 @@ def list_names() -> list[str]:
         True
     """
     folder = Path(__path__[0])
-    files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
+    files = [*folder.glob("[!.]*.py"), *folder.glob("[!.]*/__init__.py")]
     builders = [path for path in files if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
     names = [path.parent.name if path.name == "__init__.py" else path.stem for path in builders]
     return sorted([*names, *plugins.find_plugins("benchmarks", names)])

@@ -224,11 +224,15 @@ def _check_slot(where: str, prompt: str) -> None:
 
 
 def _queries(rows: dict[tuple[str, str, str], list[FactRow]]) -> list[dict[str, Any]]:
-    """Return one row per query. The second and later prompts of a subject have a number."""
+    """Return one row per query.
+
+    The second and later prompts of a subject have a number. A slash of a name is written `%2F` in
+    ids, so that two ids are never the same.
+    """
     queries = []
     prompt_counts: dict[str, int] = {}
     for (relation, subject_id, prompt), query_facts in rows.items():
-        name = f"{relation}/{subject_id}"
+        name = "/".join(map(_without_slash, (relation, subject_id)))
         prompt_counts[name] = prompt_counts.get(name, 0) + 1
         pairs = [
             (text, fact.object_id or fact.object)
@@ -250,6 +254,15 @@ def _queries(rows: dict[tuple[str, str, str], list[FactRow]]) -> list[dict[str, 
             }
         )
     return queries
+
+
+def _without_slash(name: str) -> str:
+    """Return a name as a part of an id.
+
+    >>> _without_slash("IL/2"), _without_slash("50%")
+    ('IL%2F2', '50%25')
+    """
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build)

@@ -1,6 +1,7 @@
 """The commands that set up a project, describe it, and run its stages."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -76,7 +77,7 @@ def import_(
     import_files(what, path, places.DATA, force=force)
 
 
-@main.command(epilog=example("medprobe list papers", "medprobe adopt medlama"))
+@main.command(epilog=example("medprobe list papers", "medprobe adopt diskne"))
 @click.argument("paper")
 @click.option("--yes", is_flag=True, help="Write without a question.")
 def adopt(paper: str, yes: bool) -> None:
@@ -123,36 +124,55 @@ def doctor(*, as_json: bool) -> None:
 @main.command(epilog=example("medprobe clean"))
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 def clean(yes: bool) -> None:
-    """Remove what stages made of names that params.yaml no longer has.
+    """Remove what stages made of names that params.yaml no longer has, and unused parts.
 
     Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
-    cache.
+    cache. Unused parts are what stages computed with other code, settings or data. They are listed
+    once all stages are up to date. Runs that were deleted in MLflow are removed with their files.
     """
+    from rich.filesize import decimal
+
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
+    from medprobe.commands.unused_parts import unused_parts
+    from medprobe.core import files
+    from medprobe.tracking import garbage
 
-    check.check(check.loaded())
+    check.check(params := check.loaded())
     with exclusive_lock():
         paths = command.leftovers()
-        if not paths:
-            click.echo("outputs/ holds nothing of other names than those in params.yaml")
-            return
-        command.show(paths)
-        if yes or click.confirm("remove them?"):
-            command.remove(paths)
+        parts = unused_parts(params)
+        deleted = garbage.count_deleted()
+        if paths:
+            command.show(paths, command.LEFTOVERS)
+        if parts:
+            size = decimal(sum(map(files.size, parts)))
+            click.echo(f"{len(parts)} unused parts of {size} in {places.PARTS}")
+        if deleted:
+            click.echo(f"mlruns/: {deleted:,} runs that were deleted in MLflow, with their files")
+        if not paths and not parts and not deleted:
+            click.echo("outputs/ has nothing of other names, and no unused parts")
+        elif yes or click.confirm("remove them?"):
+            command.remove([*paths, *parts])
+            if deleted:
+                garbage.remove_deleted()
+
+
+LISTS: Final = ("models", "methods", "benchmarks", "metrics", "papers", "checkpoints")
 
 
 @main.command("list", epilog=example("medprobe list methods"))
-@click.argument("what", type=click.Choice(["models", "methods", "benchmarks", "metrics", "papers"]))
+@click.argument("what", type=click.Choice(LISTS))
 @json_option
 def list_(what: str, *, as_json: bool) -> None:
-    """List the available models, methods, benchmarks, metrics or papers.
+    """List the available models, methods, benchmarks, metrics, papers or checkpoints.
 
     Only models need a project.
 
     \b
-    WHAT  models of params.yaml, methods, builders of benchmarks, metrics, or papers
+    WHAT  models of params.yaml, methods, builders of benchmarks, metrics, papers, or
+          checkpoints of the papers: the names for `published`
     """
     from medprobe.commands.list_ import list_ as show
 

@@ -11,6 +11,7 @@ import click
 from medprobe.cli.group import OrderedGroup, example, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.stage_code import check_libraries, checked_code
 
 if TYPE_CHECKING:
     from medprobe.core.executor import Executor
@@ -115,10 +116,13 @@ def check_() -> None:
     from medprobe import check
     from medprobe.core.files import replacing
 
+    check_libraries()
     check.check(params := check.loaded())
     click.echo("params.yaml is valid")
     with replacing(places.NAMED) as scratch:
         scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")
+    with replacing(places.LOWER_CASE) as scratch:
+        scratch.write_text(json.dumps(params.lower_case) + "\n", encoding="utf-8")
     with replacing(places.CHECKED) as scratch:
         scratch.write_text("checked\n", encoding="utf-8")
 
@@ -128,6 +132,7 @@ def code() -> None:
     """List the files of the package on which each stage depends."""
     from medprobe.commands.pipeline import write_code_lists
 
+    check_libraries()
     write_code_lists()
 
 
@@ -139,7 +144,10 @@ def build(benchmark: str) -> None:
     from medprobe.stages.build import build as run
 
     params = check.loaded()
-    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
+    with (
+        checked_code("build", benchmarks=[params.builder(benchmark)]),
+        open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
+    ):
         run(benchmark, params, executor)
 
 
@@ -150,7 +158,9 @@ def validate(benchmark: str) -> None:
     from medprobe import check
     from medprobe.stages.validate import validate as run
 
-    run(benchmark, check.loaded())
+    params = check.loaded()
+    with checked_code("validate", benchmarks=[params.builder(benchmark)]):
+        run(benchmark, params)
 
 
 @stages.command(epilog=example("medprobe stages validate-sentences --set set-0"))
@@ -160,7 +170,8 @@ def validate_sentences(sentence_set: str) -> None:
     from medprobe import check
     from medprobe.stages.validate import validate_sentences as run
 
-    run(sentence_set, check.loaded())
+    with checked_code("validate", benchmarks=[]):
+        run(sentence_set, check.loaded())
 
 
 model_option = click.option(
@@ -177,7 +188,8 @@ def train(model: str) -> None:
     from medprobe import check
     from medprobe.stages.train import train as run
 
-    run(model, check.loaded(), places.MODELS / model)
+    with checked_code("train"):
+        run(model, check.loaded(), places.MODELS / model)
 
 
 @stages.command(epilog=example("medprobe stages fetch --model pubmedbert"))
@@ -187,7 +199,8 @@ def fetch(model: str) -> None:
     from medprobe import check
     from medprobe.stages.fetch import fetch as run
 
-    run(model, check.loaded(), places.MODELS / model)
+    with checked_code("fetch"):
+        run(model, check.loaded(), places.MODELS / model)
 
 
 @stages.command(epilog=example("medprobe stages prove --model llama"))
@@ -197,7 +210,8 @@ def prove(model: str) -> None:
     from medprobe import check
     from medprobe.stages.prove import prove as run
 
-    run(model, check.loaded(), places.MODELS / model)
+    with checked_code("prove"):
+        run(model, check.loaded(), places.MODELS / model)
 
 
 @stages.command(epilog=example("medprobe stages rewire --model taught --set set-0"))
@@ -212,7 +226,7 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
     from medprobe.stages.rewire import rewire as run
 
     params, swept = check.loaded(), (sweep, value) if sweep and value else None
-    with open_executor(params.engine) as executor:
+    with checked_code("rewire"), open_executor(params.engine) as executor:
         run(model, sentence_set, params, swept, executor)
 
 
@@ -231,7 +245,12 @@ def probe(model: str, method: str, benchmark: str) -> None:
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     engine = params.engine
     record: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
-    with lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, record):
+    if model in params.lower_case:
+        record["lower_case"] = True
+    with (
+        checked_code("probe", methods=[method]),
+        lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, record),
+    ):
         with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)
         record |= lineage_of(executor, engine)
@@ -255,7 +274,8 @@ def baseline(benchmark: str) -> None:
     from medprobe.stages.baseline import baseline as run
 
     check.loaded()
-    run(benchmark)
+    with checked_code("baseline"):
+        run(benchmark)
 
 
 @stages.command(epilog=example("medprobe stages imported --model gpt-imported"))
@@ -266,7 +286,8 @@ def imported(model: str) -> None:
     from medprobe.stages.imported import imported as run
 
     check.loaded()
-    run(model)
+    with checked_code("imported"):
+        run(model)
 
 
 @stages.command(epilog=example("medprobe stages score"))
@@ -276,7 +297,10 @@ def score() -> None:
     from medprobe.stages.score import score as run
 
     params = check.loaded()
-    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
+    with (
+        checked_code("score"),
+        open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
+    ):
         run(params, executor)
 
 
@@ -288,9 +312,8 @@ def significance() -> None:
     from medprobe.stages.significance import significance as run
 
     params = check.loaded()
-    with open_executor(
-        params.engine.model_copy(update={"device": "cpu"}), in_processes
-    ) as executor:
+    engine = params.engine.model_copy(update={"device": "cpu"})
+    with checked_code("significance"), open_executor(engine, in_processes) as executor:
         run(params, executor=executor)
 
 
@@ -301,7 +324,8 @@ def compare() -> None:
     from medprobe.core.executor import in_processes
     from medprobe.stages.compare import compare as run
 
-    run(check.loaded(), executor=in_processes)
+    with checked_code("compare", benchmarks=[]):
+        run(check.loaded(), executor=in_processes)
 
 
 @stages.command(epilog=example("medprobe stages track"))
@@ -310,4 +334,5 @@ def track() -> None:
     from medprobe import check
     from medprobe.stages.track import track as run
 
-    run(check.loaded())
+    with checked_code("track", benchmarks=[]):
+        run(check.loaded(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline

@@ -12,16 +12,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
 from medprobe.cluster.files import Files, link, pack, unpack
 from medprobe.core import errors
-from medprobe.core.code import ROOT
 from medprobe.core.executor import Job
 from medprobe.core.files import disk_full_error
-from medprobe.core.parts import LIBRARIES, fingerprint
+from medprobe.core.libraries import installed_versions, pinned_versions
+from medprobe.core.parts import fingerprint, package_fingerprint
+from medprobe.core.places import LIBRARIES
 
 PYTHON_AND_CODE: Final = ("Python", "medprobe's code")  # the versions that are no library's
 
@@ -131,21 +131,13 @@ def _node() -> str:
 
 def versions(libraries: Sequence[str]) -> dict[str, str]:
     """Of Python, of this package's code, of libraries; `none` for one that is not there."""
-    values = (sys.version.split()[0], fingerprint([ROOT])[:12])
-    installed = dict(zip(PYTHON_AND_CODE, values, strict=True))
-    for name in libraries:
-        try:
-            installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            installed[name] = "none"
-    return installed
+    values = (sys.version.split()[0], package_fingerprint()[:12])
+    return {**dict(zip(PYTHON_AND_CODE, values, strict=True)), **installed_versions(libraries)}
 
 
 def libraries(lock: Path = LIBRARIES) -> list[str]:
     """The names in a lock file, and Ray's."""
-    lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
-    pinned = [line.partition("==")[0].strip() for line in lines if "==" in line]
-    return [*(name for name in pinned if name[0].isalnum()), "ray"]
+    return [*pinned_versions(lock), "ray"]
 
 
 def _device() -> str:

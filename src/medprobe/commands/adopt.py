@@ -12,7 +12,7 @@ from medprobe import check
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, load_params, parse_section
-from medprobe.papers import Paper, papers
+from medprobe.papers import Paper, PaperModel, papers
 
 WIDTH: Final = 160
 SAMPLE: Final = ("train", "continued")  # the sample world's models, which no paper probes
@@ -55,13 +55,33 @@ def write(text: str, path: Path = check.PARAMS) -> None:
         scratch.write_text(text, encoding="utf-8")
 
 
-def remarks(name: str) -> list[str]:
-    """List what else a user must know: models without a hub name, gated models, open questions."""
-    paper = papers()[name]
+def remarks(name: str, path: Path = check.PARAMS) -> list[str]:
+    """List what else a user must know: notes on checkpoints, models that stay, open questions."""
+    paper, params = papers()[name], load_params(path)
     models = paper.models.items()
     notes = [f"{name}: {model.note}" for name, model in models if model.note]
     gated = [f"{name}: the hub requires your consent" for name, model in models if model.gated]
-    return [*notes, *gated, *(f"open question: {question}" for question in paper.open)]
+    differences = [
+        f"{name}: {text}" for name, model in models if (text := _differs(name, model, params))
+    ]
+    return [
+        *notes,
+        *gated,
+        *differences,
+        *(f"open question: {question}" for question in paper.open),
+    ]
+
+
+def _differs(printed: str, model: PaperModel, params: Params) -> str:
+    """Describe how the user's model of this name differs from the paper's; "" if it does not."""
+    name = _file_name(printed)
+    if name not in params.models.all() or name in {*params.train, *params.continued}:
+        return ""
+    hub = params.fetch[name].hub if name in params.fetch else "another place"
+    if (params.models.kind(name), hub) == (model.kind, model.hub):
+        return ""
+    paper = f"the paper has {model.hub} as {model.kind}" if model.hub else "the hub has none"
+    return f"your model {name}, {hub} as {params.models.kind(name)}, stays; {paper}"
 
 
 def _sections(paper: Paper, params: Params) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """`medprobe clean`: outputs of stages that dvc.yaml no longer has.
 
-A stage goes when a name is taken out of params.yaml.
+A stage goes when a name is taken out of params.yaml. `medprobe repro` removes its outputs if DVC's
+cache has them: stages that compare results depend on folders, which would count them.
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rich.filesize import decimal
 
@@ -16,6 +17,7 @@ from medprobe.core.files import size
 from medprobe.tracking import lineage
 
 OUTPUTS: Final = Path("outputs")
+LEFTOVERS: Final = "No longer in params.yaml"
 
 
 def leftovers() -> list[Path]:
@@ -35,13 +37,18 @@ def leftovers() -> list[Path]:
 
     try:
         with Repo(_wait_for_lock=True) as repo:
-            needed = {Path(out.fs_path) for stage in repo.index.stages for out in stage.outs}
-            files = [lineage.LOCK, *Path(repo.stage_cache.cache_dir).glob("*/*/*")]
+            runs = Path(repo.stage_cache.cache_dir).glob("*/*/*")
+            recorded = {Path(out) for file in (lineage.LOCK, *runs) for out in lineage.outs(file)}
+            return _leftovers(repo, recorded)
     except NotDvcRepoError:
         return []
     except DvcException as error:
         raise BadInput("dvc", " ".join(str(error).split()), "`dvc status` says more") from None
-    recorded = {Path(out) for file in files for out in lineage.outs(file)}
+
+
+def _leftovers(repo: Any, recorded: Collection[Path]) -> list[Path]:
+    """Return the recorded paths below outputs/ that are there, and that no stage makes."""
+    needed = {Path(out.fs_path) for stage in repo.index.stages for out in stage.outs}
     parents = {parent for path in needed for parent in path.parents}
     paths = {
         path
@@ -50,6 +57,28 @@ def leftovers() -> list[Path]:
         if (place := path.absolute()) not in parents and needed.isdisjoint([place, *place.parents])
     }
     return sorted(path for path in paths if paths.isdisjoint(path.parents))
+
+
+def remove_cached(repo: Any) -> None:
+    """Remove the leftovers that dvc.lock names and DVC's cache has, and print their paths."""
+    hashes = {Path(path): md5 for path, md5 in lineage.hashes().items()}
+    cached = [path for path in _leftovers(repo, hashes) if _is_cached(repo, hashes[path])]
+    remove(cached)
+    for path in cached:
+        print(f"{path} removed: no longer in params.yaml; DVC's cache has it")
+
+
+def _is_cached(repo: Any, md5: str) -> bool:
+    """Whether DVC's cache has a file, or a folder with all its files."""
+    from dvc_data.hashfile import check, load
+    from dvc_data.hashfile.hash_info import HashInfo
+    from dvc_objects.errors import ObjectFormatError
+
+    try:
+        check(repo.cache.local, load(repo.cache.local, HashInfo("md5", md5)))
+    except (FileNotFoundError, ObjectFormatError):
+        return False
+    return True
 
 
 def remove(paths: Iterable[Path]) -> None:
@@ -65,7 +94,7 @@ def remove(paths: Iterable[Path]) -> None:
             parent.rmdir()
 
 
-def show(paths: Iterable[Path]) -> None:
+def show(paths: Iterable[Path], title: str) -> None:
     """Print the paths with their sizes."""
     rows = ((str(path), decimal(size(path))) for path in paths)
-    terminal.print_table(("path", "size"), rows, "No longer in params.yaml")
+    terminal.print_table(("path", "size"), rows, title)

@@ -4,7 +4,7 @@ The list says which are available and what each of them enables.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +13,11 @@ from rich.filesize import decimal
 from medprobe import backends, benchmarks, methods
 from medprobe.backends.client import Client
 from medprobe.commands import clean, outputs, pipeline, terminal
+from medprobe.commands.stale_stages import describe_data
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
+from medprobe.core.libraries import differing_versions
 from medprobe.core.params import IMPORTED, HubModel, ModelKind, Params
 from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.engine.inspection import inspect
@@ -40,22 +42,37 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
         ],
         missing=missing_sources(sources),
         leftovers=[],
+        notes=[],
     )
     if not as_json:
         _print_tables(report, data)
     _check_pipeline()
     paths = clean.leftovers()
     report.leftovers = [str(path) for path in paths]
+    report.notes = [*_notes(params)]
     if as_json:
         report.print()
         return
+    for note in report.notes:
+        print(note)
     if paths:
-        clean.show(paths)
+        clean.show(paths, clean.LEFTOVERS)
         print("No result counts these. `medprobe clean` removes them.")
     if report.missing:
         print(f"params.yaml is valid. Missing in {data}/: {', '.join(report.missing)}.")
     else:
         print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+
+
+def _notes(params: Params) -> Iterator[str]:
+    """Yield a line per missing folder, per library of another version, and for unpinned data."""
+    for name, folder in params.folders.items():
+        if not folder.is_dir():
+            yield f"params.yaml: folders.{name}: {folder} does not exist"
+    for name, (version, installed) in differing_versions().items():
+        yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
+    if note := describe_data():
+        yield f"{note}; `dvc add {places.DATA}` records them"
 
 
 def _check_pipeline() -> None:
@@ -151,7 +168,8 @@ def _origin(name: str, params: Params) -> str:
     if name in params.continued:
         return f"trained here, continues {params.continued[name]['base']}"
     if name in params.folders:
-        return str(params.folders[name])
+        folder = params.folders[name]
+        return str(folder) if Path(folder).is_dir() else f"{folder}, which does not exist"
     if name in params.servers:
         return f"server {params.servers[name].host}, {_answers(name, params)}"
     return _on_hub(params.fetch[name])

@@ -1,4 +1,4 @@
-"""`medprobe list`: the available models, methods, benchmarks, metrics and papers."""
+"""`medprobe list`: the available models, methods, benchmarks, metrics, papers and checkpoints."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ from medprobe.commands import terminal
 from medprobe.commands.outputs import Listed
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins
-from medprobe.papers import papers
+from medprobe.papers import checkpoints, papers
 
 
 def list_(what: str, params: Params, *, as_json: bool = False) -> None:
-    """Print a table of the models of params.yaml, methods, builders, metrics or papers."""
+    """Print a table of what there is: of models, methods, or any other key of LISTS."""
     columns, rows = LISTS[what]
     if as_json:
         Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
@@ -53,6 +53,12 @@ def _papers(params: Params) -> Iterator[tuple[str, ...]]:
         yield name, paper.title, paper.version, "yes" if paper.stands else "no"
 
 
+def _checkpoints(params: Params) -> Iterator[tuple[str, ...]]:
+    for name, models in checkpoints().items():
+        files = ", ".join(file for file, paper in papers().items() if name in paper.models)
+        yield name, models[0].hub or "", files
+
+
 def _origin(kind: str, name: str) -> str:
     plugin = find_plugins(kind).get(name)
     return plugin.origin if plugin else "medprobe"
@@ -71,5 +77,6 @@ LISTS: Final[dict[str, tuple[tuple[str, ...], Rows]]] = {
         _benchmarks,
     ),
     "metrics": (("metric", "family", "better", "source", "from"), _metrics),
-    "papers": (("paper", "title", "version", "figures confirmed"), _papers),
+    "papers": (("paper", "title", "version", "numbers in the report"), _papers),
+    "checkpoints": (("published", "on the hub", "papers"), _checkpoints),
 }

@@ -78,6 +78,8 @@ class Doctor(Output):
     """Sources that params.yaml needs."""
     leftovers: list[str]
     """Paths that no name of params.yaml accounts for."""
+    notes: list[str]
+    """Folders that do not exist, libraries of other versions, and data that are not pinned."""
 
 
 class ShownAnswer(Output):

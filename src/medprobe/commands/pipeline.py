@@ -8,13 +8,10 @@ For each plugin of another installed package, `plugins/<kind>/<name>.lock` has t
 hash of its code. A plugin of the project itself is named by its files.
 """
 
-import hashlib
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,18 +19,26 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
 from medprobe.check import SETS
-from medprobe.core.code import PACKAGE, ROOT, closure, module_file, plugin_files
+from medprobe.core.code import (
+    PACKAGE,
+    SOURCES,
+    closure,
+    installed_plugins,
+    list_lines,
+    list_path,
+    plugin_files,
+)
 from medprobe.core.files import replacing
+from medprobe.core.libraries import MISSING, installed_versions
 from medprobe.core.params import MODEL_KINDS, SWEPT
-from medprobe.core.parts import LIBRARIES, fingerprint
-from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, NAMED
+from medprobe.core.parts import package_fingerprint, plugin_lock
+from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
 from medprobe.core.plugins import KINDS, find_plugins
 from medprobe.quality.suites import folders
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "pipeline.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
-SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
 WIDTH: Final = 100
 CHECKING: Final = [  # the code on which the stage `check` depends
     (SOURCES / "core" / name).as_posix() for name in ("files.py", "params.py", "places.py")
@@ -55,7 +60,7 @@ def write() -> list[Path]:
 def files() -> dict[Path, str]:
     """The files that `write` writes, and their texts."""
     texts = {PIPELINE: text(), **plugin_locks()}
-    return texts if _is_clone() else {**texts, LIBRARIES: installed_versions()}
+    return texts if _is_clone() else {**texts, LIBRARIES: libraries_lock()}
 
 
 def _is_clone() -> bool:
@@ -63,34 +68,23 @@ def _is_clone() -> bool:
     return SOURCES.is_dir()
 
 
-def installed_versions() -> str:
+def libraries_lock() -> str:
     """Format `requirements.lock`.
 
     It has the installed versions of this package, with a hash of its code, and of its requirements.
     """
     required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
     required -= {PACKAGE}  # the extra `dev` names the extra `project`
-    package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {fingerprint([ROOT])[:32]}"
-    lines = [f"{name}=={version}" for name in sorted(required) if (version := _version(name))]
+    package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {package_fingerprint()[:32]}"
+    versions = installed_versions(sorted(required))  # those of an unused extra are missing
+    lines = [f"{name}=={version}" for name, version in versions.items() if version != MISSING]
     return "\n".join(["# written by `medprobe pipeline`", package, *lines]) + "\n"
 
 
 def plugin_locks() -> dict[Path, str]:
     """The lock of each plugin of an installed package, and its text."""
     plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
-    return {
-        plugin.lock: f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
-        for plugin in plugins
-        if plugin.lock
-    }
-
-
-def _version(name: str) -> str:
-    """The version of a package; empty if it is not installed, as those of an unused extra."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
+    return {plugin.lock: plugin_lock(plugin) for plugin in plugins if plugin.lock}
 
 
 def text() -> str:
@@ -104,19 +98,15 @@ def code_lists() -> dict[Path, str]:
     Returns:
         The path of each list, and its text: a line per file, as `sha256sum` writes it.
     """
-    files: dict[Path, list[Path]] = {}
+    texts: dict[Path, str] = {}
 
     def collect(stage: str, **plugins: list[str]) -> list[str]:
         paths = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins, root=SOURCES)
-        files[_list_path(stage, plugins)] = [p for p in paths if p.is_relative_to(SOURCES)]
+        texts[list_path(stage, plugins)] = "".join(list_lines(paths, SOURCES).values())
         return []
 
     _render(collect, lambda _: [])
-    hash_of = cache(lambda path: hashlib.sha256(path.read_bytes()).hexdigest())
-    return {
-        name: "".join(f"{hash_of(path)}  {path.as_posix()}\n" for path in paths)
-        for name, paths in files.items()
-    }
+    return texts
 
 
 def write_code_lists() -> None:
@@ -125,11 +115,6 @@ def write_code_lists() -> None:
         scratch.mkdir()
         for path, content in code_lists().items():
             (scratch / path.name).write_text(content, encoding="utf-8")
-
-
-def _list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
-    """The path of the list of a stage's code, such as `outputs/code/build-medlama.txt`."""
-    return CODE / f"{'-'.join([stage, *chain.from_iterable(plugins.values())])}.txt"
 
 
 def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
@@ -158,6 +143,7 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         tools=[TOOLS] if _is_clone() else [],
         checked=CHECKED.as_posix(),
         named=NAMED.as_posix(),
+        lower_case=LOWER_CASE.as_posix(),
         code_files=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
         code_folder=CODE.as_posix(),
         code=code_of,
@@ -177,9 +163,10 @@ def code(stage: str, **plugins: list[str]) -> list[str]:
     'requirements.lock'
     """
     files = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins)
-    dependencies = [LIBRARIES, *([_list_path(stage, plugins)] if _is_clone() else [])]
+    dependencies = [LIBRARIES, *([list_path(stage, plugins)] if _is_clone() else [])]
     dependencies += [path for path in files if not path.is_absolute()]
-    return [*(path.as_posix() for path in dependencies), *dict.fromkeys(_locks(files, plugins))]
+    locks = (plugin.lock for plugin in installed_plugins(files, plugins) if plugin.lock)
+    return [*dict.fromkeys(path.as_posix() for path in (*dependencies, *locks))]
 
 
 def _plugins_of_all_kinds() -> list[str]:
@@ -188,15 +175,6 @@ def _plugins_of_all_kinds() -> list[str]:
     files = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
     locks = {plugin.lock for plugin in plugins if plugin.lock}
     return sorted(path.as_posix() for path in files | locks)
-
-
-def _locks(files: list[Path], used: dict[str, list[str]]) -> Iterator[str]:
-    """The locks of the installed plugins among these files: all of a kind, or those used."""
-    for kind, finder in KINDS.items():
-        plugins = find_plugins(kind) if module_file(finder) in files else {}
-        for name, plugin in plugins.items():
-            if plugin.lock and name in used.get(kind, [name]):
-                yield plugin.lock.as_posix()
 
 
 def yaml_list(names: list[str], indent: int) -> str:

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 
 from medprobe import fork_server
 from medprobe.commands.git_filter import remove_filter
-from medprobe.commands.repair import repair
+from medprobe.commands.repair import repair, wait_for_others
 from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -39,7 +39,8 @@ def repro(jobs: int) -> None:
     with exclusive_lock(), process_group() as group:
         repair()
         remove_filter()
-        stages = find_stale_stages()
+        wait_for_others(group)
+        stages = find_stale_stages(tidy=True)
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
             return
@@ -123,11 +124,14 @@ def _cores() -> int:
 
 
 def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
+    """Run `dvc repro`, again if it failed while another DVC, which can be in its way, ran here."""
     command = ["--wait-for-lock", "repro", *arguments]
     status = fork_server.run("dvc", command, environment)
     if status is None:
         with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
             status = process.wait()
-    if status:
+    if status and wait_for_others(group):
+        _dvc(arguments, environment, group)
+    elif status:
         problem = "a stage failed (see DVC's message above)"
         raise BadInput("dvc repro", problem, "fix it and run the command again")

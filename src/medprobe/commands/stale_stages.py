@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from medprobe.commands import clean
+from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.tracking import lineage
 
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
 
@@ -56,10 +59,15 @@ def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
     return [*order]
 
 
-def find_stale_stages() -> dict[str, Stage]:
+def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
     """Find the stages that DVC would run: changed stages, and the stages that depend on them.
 
-    The call waits while another DVC process holds its lock.
+    A stage is up to date without DVC's cache if its dependencies and its outputs are as dvc.lock
+    has them. The call waits while another DVC process holds its lock.
+
+    Args:
+        tidy: Remove what is left of other names than those in params.yaml, and put outputs that
+            the cache lacks into it. DVC would run stages because of them.
 
     Returns:
         The stages by name.
@@ -72,21 +80,81 @@ def find_stale_stages() -> dict[str, Stage]:
 
     try:
         with Repo(_wait_for_lock=True) as repo:
-            return _stale_stages(repo)
+            if tidy:
+                clean.remove_cached(repo)
+            status = repo.status()
+            stages = {stage.addressing: stage for stage in repo.index.stages}
+            if tidy and (note := _describe_data(status)):
+                print(f"{note}; `dvc add {places.DATA}` records them")
+            changed = [stage for name, stage in stages.items() if name in status]
+            uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
+            if tidy and uncached:
+                _store(repo, uncached)
+            names = {stage.addressing for stage in uncached}
+            return _stale_stages(repo, {stage.addressing for stage in changed} - names)
     except DvcException as error:
-        raise BadInput(
-            "dvc", " ".join(str(error).split()), "run `dvc status` for details"
-        ) from None
+        raise _dvc_error(error) from None
 
 
-def _stale_stages(repo: Any) -> dict[str, Stage]:
+def describe_data() -> str:
+    """Say if data.dvc does not pin the data, or pins other data; empty otherwise.
+
+    Raises:
+        BadInput: if DVC fails.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    if not lineage.DATA.is_file():
+        return _describe_data({})
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            return _describe_data(repo.status(targets=[str(lineage.DATA)]))
+    except DvcException as error:
+        raise _dvc_error(error) from None
+
+
+def _describe_data(status: Mapping[str, Any]) -> str:
+    if not places.DATA.is_dir() or not any(places.DATA.iterdir()):
+        return ""
+    if lineage.data_hash() == lineage.NOT_PINNED:
+        return f"the files in {places.DATA}/ are {lineage.NOT_PINNED}"
+    entries = [entry.get("changed outs", {}) for entry in status.get(str(lineage.DATA), [])]
+    is_changed = any("modified" in entry.values() for entry in entries)
+    return f"the files in {places.DATA}/ are not those in {lineage.DATA}" if is_changed else ""
+
+
+def _dvc_error(error: Exception) -> BadInput:
+    return BadInput("dvc", " ".join(str(error).split()), "run `dvc status` for details")
+
+
+def _is_uncached(stage: Any, status: list[Any]) -> bool:
+    """Whether a stage differs from dvc.lock only in that DVC's cache lacks outputs."""
+    outs = [entry.get("changed outs") for entry in status if isinstance(entry, dict)]
+    return (
+        len(outs) == len(status)
+        and all(out and {*out.values()} == {"not in cache"} for out in outs)
+        and not any(out.workspace_status() for out in stage.outs)
+    )
+
+
+def _store(repo: Any, stages: list[Any]) -> None:
+    """Put the outputs of stages into DVC's cache."""
+    with repo.lock:
+        for stage in stages:
+            stage.commit()
+    count = f"{len(stages)} {'stage' if len(stages) == 1 else 'stages'}"
+    print(f"DVC's cache had no outputs of {count}, and has them again: they are as in dvc.lock")
+
+
+def _stale_stages(repo: Any, changed: set[str]) -> dict[str, Stage]:
+    """Return the changed stages, and the stages that depend on them."""
     from networkx import ancestors
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    changed = set(repo.status()) & set(stages)
     if CODE_STAGE in changed:
-        changed |= _stages_of_changed_code(repo)
+        changed = changed | _stages_of_changed_code(repo)
     reasons = dict.fromkeys(sorted(changed), "now")
     for name in sorted(changed - {CODE_STAGE}):
         for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it

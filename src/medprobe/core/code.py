@@ -5,17 +5,23 @@ use `closure`, so that they cannot disagree.
 """
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import list_files
+from medprobe.core.places import CODE
 from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
 
 PACKAGE: Final = "medprobe"
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parent.parent  # of the code that Python runs
+SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
+SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej)")  # hidden, of editors, of merges
 # Modules that only write messages: progress and errors. No number depends on them.
 MESSAGE_MODULES: Final = ("medprobe.core.errors", "medprobe.core.progress")
 
@@ -29,9 +35,9 @@ def closure(
     imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
     them, and what finds plugins from outside (`plugins.KINDS`) with these; or with those that
     `plugins` lists for it. The files of a plugin's own package count like ours. Data files of a
-    package (templates, YAML) count with the package. Three kinds of file do not count: a file with
+    package (templates, YAML) count with the package. Four kinds of file do not count: a file with
     nothing but a docstring, the package's own `__init__`, which only re-exports names for
-    notebooks, and `MESSAGE_MODULES`.
+    notebooks, `MESSAGE_MODULES`, and files of editors (`SCRATCH_FILE`).
 
     Args:
         modules: Full names, such as `medprobe.stages.probe`.
@@ -76,6 +82,55 @@ def closure(
     return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
 
 
+def package_files(root: Path = ROOT) -> list[Path]:
+    """Return all files of the package in sorted order, without compiled ones and editors'."""
+    files = (path.relative_to(root) for path in list_files(root))
+    return sorted(root / file for file in files if not any(map(_is_scratch, file.parts)))
+
+
+def list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
+    """Return the path of the list of a stage's code, such as `outputs/code/build-medlama.txt`.
+
+    Args:
+        stage: The name of its module in `medprobe.stages`.
+        plugins: As for `closure`.
+    """
+    return CODE / f"{'-'.join([stage, *chain.from_iterable(plugins.values())])}.txt"
+
+
+def list_lines(files: Iterable[Path], root: Path) -> dict[str, str]:
+    """Return the lines of the list of a stage's code, by the path in a clone.
+
+    Args:
+        files: The stage's closure. Plugins are not listed: DVC depends on their files directly.
+        root: The folder of the package.
+
+    Returns:
+        Lines as `sha256sum` writes them, such as `2dc403a2…  src/medprobe/core/tables.py`.
+    """
+    names = {path: SOURCES / path.relative_to(root) for path in files if path.is_relative_to(root)}
+    return {
+        name.as_posix(): f"{_hash(path, path.stat().st_mtime_ns)}  {name.as_posix()}\n"
+        for path, name in names.items()
+    }
+
+
+def installed_plugins(
+    files: Collection[Path], used: Mapping[str, Collection[str]]
+) -> Iterator[Plugin]:
+    """Yield the plugins of installed packages among the files of a closure.
+
+    Args:
+        files: What `closure` returned.
+        used: Its argument `plugins`.
+    """
+    for kind, finder in KINDS.items():
+        plugins = find_plugins(kind) if module_file(finder) in files else {}
+        for name, plugin in plugins.items():
+            if plugin.lock and name in used.get(kind, [name]):
+                yield plugin
+
+
 def module_file(name: str) -> Path:
     """Return the file of a module of this package."""
     return _file({PACKAGE: ROOT}, name)
@@ -91,6 +146,16 @@ def _file(folders: Mapping[str, Path], name: str) -> Path:
     package, *rest = name.split(".")
     path = folders[package].joinpath(*rest)
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def _hash(path: Path, mtime_ns: int) -> str:
+    """The SHA-256 of a file. `mtime_ns` is when it last changed: it keys the cache."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _is_scratch(name: str) -> bool:
+    return name == "__pycache__" or SCRATCH_FILE.fullmatch(name) is not None
 
 
 @cache
@@ -152,16 +217,16 @@ def _imports_by_name(path: Path) -> bool:
 
 
 def _modules_below(folder: Path) -> list[str]:
-    files = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
-    return files + [path.parent.name for path in folder.glob("*/__init__.py")]
+    files = [path.stem for path in folder.glob("[!.]*.py") if path.stem != "__init__"]
+    return files + [path.parent.name for path in folder.glob("[!.]*/__init__.py")]
 
 
 def _data(folder: Path) -> list[Path]:
     """Return the files of a package that are not Python, also those in its folders of data."""
-    files = []
+    files: list[Path] = []
     for path in folder.iterdir():
         if path.is_file() and path.suffix not in (".py", ".pyc"):
             files.append(path)
-        elif path.is_dir() and not any(path.rglob("*.py")) and path.name != "__pycache__":
+        elif path.is_dir() and not any(path.rglob("*.py")):
             files += list_files(path)
-    return files
+    return [file for file in files if not any(map(_is_scratch, file.relative_to(folder).parts))]

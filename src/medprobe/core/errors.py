@@ -73,13 +73,16 @@ def without_quotes() -> Iterator[None]:
 def nearest(word: str, words: list[str]) -> str:
     """Return ` (did you mean 'x'?)` for the word of a list nearest to a mistyped one, or "".
 
-    >>> nearest("relatons", ["relations", "seed"])
-    " (did you mean 'relations'?)"
+    Case does not matter.
+
+    >>> nearest("relatons", ["relations", "seed"]), nearest("ROW_ID", ["row_id"])
+    (" (did you mean 'relations'?)", " (did you mean 'row_id'?)")
     """
     import difflib
 
-    matches = difflib.get_close_matches(word, words, n=1)
-    return f" (did you mean '{matches[0]}'?)" if matches else ""
+    spellings = {spelling.casefold(): spelling for spelling in words}
+    matches = difflib.get_close_matches(word.casefold(), spellings, n=1)
+    return f" (did you mean '{spellings[matches[0]]}'?)" if matches else ""
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -5,8 +5,9 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,12 @@ FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 SCRATCH: Final = ".medprobe-"  # prefix of scratch folders
 MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content
 MARKER_TEXT: Final = b"Made by medprobe, which may remove this folder.\n"
+
+# What is checked before a file or folder gets its place: a stage sets it once, and writes its
+# outputs and parts far below (`core.stage_code`). It is a context variable for that reason.
+before_replacing: Final[ContextVar[Callable[[], None]]] = ContextVar(
+    "before_replacing", default=lambda: None
+)
 
 
 @contextmanager
@@ -25,30 +32,54 @@ def replacing(target: Path) -> Iterator[Path]:
 
     Raises:
         OSError: The disk is full.
+        BadInput: What `before_replacing` checks does not hold.
 
     >>> with replacing(Path("numbers.txt")) as path:
     ...     _ = path.write_text("1 2 3")
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=target.parent))
     try:
-        with (scratch / MARKER).open("xb") as marker:
-            with suppress(OSError):  # some file systems have no locks
-                fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            marker.write(MARKER_TEXT)
-            marker.flush()
-            folder = scratch / "work"
-            folder.mkdir()
-            yield folder / target.name
+        scratch = ScratchFolder(target.parent)
+        try:
+            yield scratch.work / target.name
+            before_replacing.get()()
             if target.is_dir():
-                target.rename(folder / "before")
-            os.replace(folder / target.name, target)
+                target.rename(scratch.work / "before")
+            os.replace(scratch.work / target.name, target)
+        finally:
+            scratch.remove()
     except Exception as error:
         if full_disk := disk_full_error(error):
             raise OSError(full_disk.errno, full_disk.strerror, str(target)) from error
         raise
-    finally:
-        _remove(scratch)
+
+
+class ScratchFolder:
+    """A folder for unfinished files, with a marker that is locked while this process runs.
+
+    If the process is killed, `remove_leftovers` removes the folder.
+
+    Args:
+        parent: Where to make it; the system's temporary folder by default.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=parent))
+        self.work = self.folder / "work"  # where to write
+        try:
+            self._marker = (self.folder / MARKER).open("xb", buffering=0)
+            with suppress(OSError):  # some file systems have no locks
+                fcntl.flock(self._marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._marker.write(MARKER_TEXT)
+            self.work.mkdir()
+        except OSError:
+            _remove(self.folder)
+            raise
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        _remove(self.folder)
+        self._marker.close()
 
 
 def disk_full_error(error: BaseException | None) -> OSError | None:
@@ -76,8 +107,8 @@ def size(path: Path) -> int:
 def remove_leftovers(paths: Iterable[Path]) -> None:
     """Remove the scratch folders among `paths` that killed processes have left behind.
 
-    A scratch folder is one that `replacing` made, as its marker file shows. It is removed only if
-    no process holds the marker's lock.
+    A scratch folder is a `ScratchFolder`, as its marker file shows. It is removed only if no
+    process holds the marker's lock.
     """
     for scratch in paths:
         with suppress(OSError), (scratch / MARKER).open("rb") as marker:
@@ -87,6 +118,6 @@ def remove_leftovers(paths: Iterable[Path]) -> None:
 
 
 def _remove(scratch: Path) -> None:
-    """Remove a folder that `replacing` made, its marker last."""
+    """Remove a scratch folder, its marker last."""
     shutil.rmtree(scratch / "work", ignore_errors=True)
     shutil.rmtree(scratch, ignore_errors=True)

@@ -99,7 +99,7 @@ class HubModel(Section):
     """A checkpoint on the model hub."""
 
     hub: str
-    """Name on the model hub, such as `dmis-lab/biobert-v1.1`."""
+    """Name on the model hub, such as `dmis-lab/biobert-base-cased-v1.2`."""
     revision: str | None = None
     """A commit, tag or branch. Empty: `main` at the time of the download."""
     adapter: "HubModel | None" = None
@@ -158,12 +158,15 @@ class ModelParams(Section):
     """Date after which the model has read nothing, as `YYYY-MM-DD`. The report flags later texts.
     """
     published: str | None = None
-    """The model's name in the papers' tables, such as `BioBERT`. Its published numbers then appear
-    in the report."""
+    """The checkpoint's name in the papers' files, such as `BioBERT v1.1`: `medprobe list
+    checkpoints` lists them. Its published numbers then appear in the report."""
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
     averaged: bool = True
     """Whether the model counts in means over models."""
+    lower_case: bool = False
+    """Whether the fetched checkpoint reads all texts in lower case and without accents, as BERT's
+    `do_lower_case` does. Otherwise its own tokenizer decides."""
 
 
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq", "imported"]
@@ -173,7 +176,7 @@ Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and D
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
 REQUIRED: Final = ("seed", "engine.precision", "rewire", "score", "track")  # dvc.yaml names them
-Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences"]
+Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences", "layers"]
 SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
 Choices = dict[str, Any]  # settings, typed in the file they belong to
 
@@ -260,7 +263,9 @@ class Sweeps(Section):
     temperature: Values = ()
     """Values of `rewire.temperature`, in quotes."""
     max_sentences: Values = ()
-    """Values of `rewire.max_sentences`, in quotes."""
+    """Values of `rewire.max_sentences`, in quotes. Each set must have so many sentences."""
+    layers: Values = ()
+    """Values of `rewire.layers`, in quotes. A model with fewer layers is left out of a value."""
 
     def values(self) -> dict[Swept, tuple[str, ...]]:
         """Return the values of each setting."""
@@ -332,6 +337,11 @@ class Params(Section):
                 for kind, methods in self.methods.items()
             },
         }
+
+    @property
+    def lower_case(self) -> list[str]:
+        """The models that read all texts in lower case because `models` says so."""
+        return sorted(name for name, model in self.models.all().items() if model.lower_case)
 
     @property
     def benchmark_names(self) -> frozenset[str]:
@@ -430,6 +440,8 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
         if problem["type"] != "extra_forbidden":
             is_secret = problem["loc"][:1] == ("servers",)  # which may hold a key
             value = "" if is_secret else f", found {problem['input']!r}"
+            if not key:  # of the section as a whole
+                raise BadInput(where, problem["msg"]) from None
             raise BadInput(where, f"{key}: {problem['msg']}{value}") from None
         siblings = _keys_beside(section_type, problem["loc"])
         raise BadInput(

@@ -7,17 +7,20 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.files import list_files, replacing
+from medprobe.core.places import LIBRARIES, USED_PARTS
+from medprobe.core.plugins import Plugin
 
-LIBRARIES: Final = Path("requirements.lock")  # versions of the libraries
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def load_or_compute(
+    folder: Path, key: Any, compute: "Callable[[], pd.DataFrame]"
+) -> "pd.DataFrame":
     """Return the table stored under `key` in `folder`; compute and store it where there is none.
 
     Args:
@@ -27,6 +30,8 @@ def load_or_compute(folder: Path, key: Any, compute: Callable[[], pd.DataFrame])
     """
     path = part_path(folder, key)
     if path.is_file():
+        import pandas as pd  # which takes a second; most callers hash alone
+
         return pd.read_parquet(path)
     table = compute()
     write_part(table, path)
@@ -44,10 +49,21 @@ def part_path(folder: Path, key: Any) -> Path:
     return folder / f"{digest[:32]}.parquet"
 
 
-def write_part(table: pd.DataFrame, path: Path) -> None:
+def write_part(table: "pd.DataFrame", path: Path) -> None:
     """Write the table of a part."""
     with replacing(path) as scratch:
         table.to_parquet(scratch, index=False)
+
+
+def record_used(result: str, parts: Iterable[Path]) -> None:
+    """Write which parts a result is made of, so that `medprobe clean` can remove all others.
+
+    Args:
+        result: Names the record, such as `taught/xfactr/medlama`.
+        parts: The parts.
+    """
+    with replacing(USED_PARTS / f"{result}.txt") as scratch:
+        scratch.write_text("".join(f"{path.name}\n" for path in parts), encoding="utf-8")
 
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:
@@ -64,6 +80,16 @@ def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None 
     return fingerprint([*closure(module, plugins=plugins), *lock])
 
 
+def package_fingerprint() -> str:
+    """Return the SHA-256 of this package's code and data files."""
+    return fingerprint(package_files())
+
+
+def plugin_lock(plugin: Plugin) -> str:
+    """Return the text of an installed plugin's lock: its package, and a hash of its code."""
+    return f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
+
+
 def fingerprint(paths: Iterable[Path]) -> str:
     """Return the SHA-256 of the names and contents of files, and of all files below folders."""
     digest = hashlib.sha256()
@@ -77,6 +103,6 @@ def fingerprint(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def table_fingerprint(table: pd.DataFrame) -> str:
+def table_fingerprint(table: "pd.DataFrame") -> str:
     """Return the SHA-256 of a table's columns and values, in their order."""
     return hashlib.sha256(table.to_json(orient="split", index=False).encode()).hexdigest()

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+LIBRARIES = Path("requirements.lock")  # versions of the libraries that compute
 PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itself
 DATA = Path("data")
 CHECKED = Path("outputs/checked")  # written once params.yaml is valid
 NAMED = Path("outputs/named.json")  # the benchmarks, models and methods that params.yaml names
+LOWER_CASE = Path("outputs/lower_case.json")  # the models whose texts are lower-cased
 SENTENCES = Path("data/sentences")
 IMPORTED = Path("data/imported")  # results of models that other programs asked
 BENCHMARKS = Path("outputs/benchmarks")
@@ -18,6 +20,7 @@ LOSSES = Path("outputs/losses")  # of rewiring, by step
 PREDICTIONS = Path("outputs/predictions")
 CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
+USED_PARTS = Path("outputs/parts/used")  # of each result, the parts that its last run used
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # time, machine and versions of each result
 EXPECTATIONS = Path("expectations")

@@ -118,7 +118,7 @@ def _of_project(kind: str) -> list[Plugin]:
     if not PARAMS.is_file():
         return []
     folder, plugins = PLUGINS / kind, []
-    for file in sorted([*folder.glob("*.py"), *folder.glob("*/__init__.py")]):
+    for file in sorted([*folder.glob("[!.]*.py"), *folder.glob("[!.]*/__init__.py")]):
         name = file.parent.name if file.name == "__init__.py" else file.stem
         if name.startswith("_") or file == folder / "__init__.py":
             continue

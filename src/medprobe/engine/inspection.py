@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 import torch
 import transformers
+from tokenizers.normalizers import BertNormalizer
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind
@@ -113,6 +114,16 @@ def read_config(folder: Path) -> Any:
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
 
 
+def count_layers(folder: Path) -> int:
+    """Return how many layers the part of a checkpoint for text has.
+
+    Raises:
+        BadInput: The folder holds no checkpoint.
+    """
+    count: int = read_config(folder).get_text_config().num_hidden_layers
+    return count
+
+
 def heads(config: Any) -> tuple[Trained, ...]:
     """The heads that an architecture is made for."""
     if config.is_encoder_decoder:
@@ -198,6 +209,29 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
 def special_tokens(tokenizer: Any) -> list[str]:
     """Return the texts that a tokenizer reads as special tokens, such as "[SEP]"."""
     return [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+
+
+def write_lower_case(folder: Path) -> None:
+    """Let a checkpoint read all texts in lower case and without accents.
+
+    Its tokenizer is written again, and every method and rewired copy then reads as BERT's
+    `do_lower_case` does. A cased vocabulary keeps its words with capitals, which no text matches.
+
+    Raises:
+        BadInput: The checkpoint has no tokenizer of BERT's kind.
+    """
+    tokenizer = load_tokenizer(folder, read_config(folder))
+    backend = tokenizer.backend_tokenizer
+    algorithm = type(backend.model).__name__
+    if algorithm != "WordPiece" or not isinstance(backend.normalizer, BertNormalizer):
+        problem = f"lower_case is for BERT's word pieces, its tokenizer is {algorithm}"
+        raise BadInput(folder, problem, "take lower_case out of params.yaml: models")
+    normalizer = backend.normalizer
+    normalizer.lowercase = True
+    normalizer.strip_accents = None  # as lower-casing has it, they are stripped
+    backend.normalizer = normalizer
+    tokenizer.do_lower_case = True  # what is written in tokenizer_config.json
+    tokenizer.save_pretrained(folder)
 
 
 def _casing(folder: Path) -> dict[str, bool]:

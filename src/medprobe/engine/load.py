@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import platform
-import tempfile
 import weakref
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +15,7 @@ import torch
 import transformers
 
 from medprobe.core.errors import BadInput
+from medprobe.core.files import ScratchFolder
 from medprobe.core.params import EngineParams
 from medprobe.engine.inspection import (
     Head,
@@ -33,6 +33,7 @@ UNLIMITED: Final = 512  # tokens, for models with relative positions and no limi
 CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
 MAX_LISTED: Final = 3  # names of missing weights that an error lists
+PER_LAYER: Final = ("layer_types", "attention_window")  # lists of a configuration
 LARGE: Final = ("causal", "seq2seq")  # heads of models that are spread or quantised
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
 
@@ -64,7 +65,13 @@ class Model:
         return self.model.config.get_text_config()
 
 
-def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: int = 2) -> Model:
+def load(
+    folder: Path,
+    head: Head,
+    engine: EngineParams | None = None,
+    labels: int = 2,
+    layers: int | None = None,
+) -> Model:
     """Load a checkpoint with the head that a method needs.
 
     Args:
@@ -73,9 +80,11 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         engine: Device, precision and token budget.
         labels: The number of classes of a `classifier`, whose head is new by design and drawn from
             torch's generator: seed it first.
+        layers: The first so many layers alone; None: all.
 
     Raises:
-        BadInput: The folder is no checkpoint, or `engine` asks for what this machine does not have.
+        BadInput: The folder is no checkpoint, it has fewer layers, or `engine` asks for what this
+            machine does not have.
         MissingHead: The checkpoint lacks the weights of that head.
         NotANumber: A weight is NaN or infinite.
     """
@@ -86,10 +95,12 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
         problem = f"a {config.model_type} checkpoint is no {head} model"
         raise MissingHead(inspect(folder), problem)
     spread = engine.device == "spread" and head in LARGE
-    scratch = tempfile.TemporaryDirectory(prefix="medprobe-") if spread else None
+    scratch = ScratchFolder() if spread else None
     placement = _placement_options(folder, head, engine, scratch)
     if head == "classifier":
         config.num_labels = labels
+    if layers is not None:
+        _cut_layers(folder, config, layers)
     model, missing = read_model(folder, head, config, **placement)
     if missing:
         names = ", ".join(missing[:MAX_LISTED]) + (" …" if len(missing) > MAX_LISTED else "")
@@ -98,7 +109,7 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
     if scratch:
-        weakref.finalize(model, scratch.cleanup)
+        weakref.finalize(model, scratch.remove)
     _check_weights(folder, model)
     device = choose_device(engine.device)
     tokenizer = load_tokenizer(folder, config)
@@ -113,8 +124,23 @@ def load(folder: Path, head: Head, engine: EngineParams | None = None, labels: i
     return Model(folder.name, model, tokenizer, device, placement["dtype"], length, budget)
 
 
+def _cut_layers(folder: Path, config: Any, layers: int) -> None:
+    """Let a configuration describe the first layers alone; the other layers' weights stay unread.
+
+    Raises:
+        BadInput: The model has fewer layers.
+    """
+    text = config.get_text_config()
+    if not 0 < layers <= text.num_hidden_layers:
+        raise BadInput(folder, f"no first {layers} layers: it has {text.num_hidden_layers}")
+    text.num_hidden_layers = layers
+    for name in PER_LAYER:
+        if isinstance(values := getattr(text, name, None), list):
+            setattr(text, name, values[:layers])
+
+
 def _placement_options(
-    folder: Path, head: Head, engine: EngineParams, scratch: tempfile.TemporaryDirectory[str] | None
+    folder: Path, head: Head, engine: EngineParams, scratch: ScratchFolder | None
 ) -> dict[str, Any]:
     """Return transformers' options for the type of the weights, and for their devices if spread.
 
@@ -133,7 +159,7 @@ def _placement_options(
             raise BadInput(folder, problem, "save it again by transformers, or set engine.device")
         limits = {_device_key(name): size for name, size in engine.max_memory.items()}
         placement = {"device_map": "auto", "max_memory": limits or None}
-        placement["offload_folder"] = scratch.name
+        placement["offload_folder"] = str(scratch.work)
     if not quantised:
         return {"dtype": getattr(torch, engine.precision), **placement}
     for package in ("accelerate", "bitsandbytes"):

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
-from jinja2 import TemplateError
+import jinja2
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BLANK, SLOT
@@ -21,7 +22,16 @@ from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
 
 Turn = tuple[str, str]  # a question and its answer
 
+
+class StepsError(Exception):
+    """A template runs longer than any chat needs."""
+
+
+DATE: Final = date(2024, 7, 26)  # of a chat; Llama 3's templates have it where none is given
+DIRECTIVES: Final = "aAbBcdeHIjmMpSuUVwWxXyYZ"  # of strftime
+RANDOM: Final = frozenset({"random", "lipsum"})  # what draws by chance in Jinja
 LONGEST_CHAT: Final = 1_000_000  # characters, far more than any model reads
+CORRECT_TEMPLATE: Final = "correct chat_template in the model's folder"
 MOST_STEPS: Final = 1_000_000  # lines of code that a template runs; those of Llama 3 take thousands
 
 
@@ -67,42 +77,77 @@ def turns(questions: Sequence[Turn], question: str, separator: str) -> str:
     return separator.join([*texts, question, SLOT])
 
 
-def chat(model: Model, questions: Sequence[Turn], question: str) -> str:
+def chat(model: Model, questions: Sequence[Turn], question: str, today: date = DATE) -> str:
     """Return the text of `turns` in the form of the tokenizer's chat template.
 
+    Args:
+        model: A model whose tokenizer has a template.
+        questions: The questions before, with their answers.
+        question: The question.
+        today: The date for a template that asks for one, so that a chat is the same on all days.
+
     Raises:
-        BadInput: The tokenizer has no template, or one that refuses such turns.
+        BadInput: The tokenizer has no template, one that refuses such turns, or one that draws by
+            chance. What a template says is not quoted: it may contain the turns.
     """
     if not has_template(model):
         problem = "its tokenizer has no template for chats"
         raise BadInput(model.name, problem, "leave chat out of `templates`")
+    template = _dated_template(model, today)
     contents = [text for turn in questions for text in turn] + [question, SLOT]
     roles = ["user", "assistant"] * (len(contents) // 2)
     messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
     try:
         with _bounded():
-            text: str = model.tokenizer.apply_chat_template(messages, tokenize=False)
+            text: str = model.tokenizer.apply_chat_template(
+                messages, chat_template=template, tokenize=False
+            )
     except Exception as error:  # a template is a program: it can fail in any way
-        kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
-        raise BadInput(model.name, f"its template refuses the chat: {kind}{error}") from error
+        problem = f"its template refuses the chat ({type(error).__name__})"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
     if len(text) > LONGEST_CHAT:
         problem = f"its template makes {len(text):,} characters of a chat, at most {LONGEST_CHAT:,}"
-        raise BadInput(model.name, problem, "correct chat_template in the model's folder")
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE)
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
     return text
 
 
+def _dated_template(model: Model, today: date) -> str:
+    """Return the tokenizer's template with a clock that stands still at a date.
+
+    transformers gives templates the function `strftime_now`. A macro of this name, which replaces
+    each directive by its value at the date, hides it.
+
+    Raises:
+        BadInput: The template draws by chance.
+    """
+    template: str = model.tokenizer.get_chat_template()
+    try:
+        tokens = [*jinja2.Environment().lex(template)]
+    except jinja2.TemplateSyntaxError as error:
+        problem = f"its template is not Jinja ({type(error).__name__})"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
+    if any(text.strip("'\"") in RANDOM for _, kind, text in tokens if kind in ("name", "string")):
+        problem = "its template draws by chance, which no result can be repeated with"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE)
+    values = "".join(
+        f".replace({f'%{letter}'!r}, {today.strftime(f'%{letter}')!r})" for letter in DIRECTIVES
+    )
+    macro = f"{{%- macro strftime_now(format) -%}}{{{{ format{values} }}}}{{%- endmacro %}}"
+    return f"{macro}\n{template}"  # transformers' Jinja drops the line end after a block
+
+
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Stop code that runs more than `MOST_STEPS` lines; the same code stops at the same line."""
+    """Raise `StepsError` in code of more lines than `MOST_STEPS`, always at the same line."""
     steps, previous = 0, sys.gettrace()
 
     def count(frame: Any, event: str, argument: Any) -> Any:
         nonlocal steps
         steps += 1
         if steps > MOST_STEPS:
-            raise RuntimeError(f"it takes more than {MOST_STEPS:,} steps")
+            raise StepsError
         return count
 
     sys.settrace(count)

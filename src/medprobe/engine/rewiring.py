@@ -4,6 +4,7 @@ An encoder learns to bring a sentence without its tail near that tail, by InfoNC
 a batch.
 """
 
+import math
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from medprobe.engine.gradients import add_gradients, token_capacity
 from medprobe.engine.load import Model
 from medprobe.engine.training_state import Timer, read_state, write_state
 
-Cut = Literal["released", "tail"]
+Cut = Literal["released", "tail", "sentence"]
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
 
 
@@ -31,12 +32,15 @@ class RewireSettings(Section):
     """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
 
     max_sentences: int = Field(10_000, gt=1)
-    """Sentences used of each set."""
+    """Sentences used of each set. A set that has fewer is refused if this is set."""
+    layers: int | None = Field(None, gt=0)
+    """The first so many layers are rewired, without those above. Empty: all layers."""
     mask_ratio: float = Field(0.5, ge=0, le=1)
-    """Share of a sentence that is cut off at its end. The cut takes at most one word more."""
+    """Share of a sentence that is cut off at its end. `released` and `tail` draw the number of
+    words, and cut at most one word more."""
     cut: Cut = "released"
-    """Where a sentence is cut: as `released`, one word early, or exactly the last words (`tail`).
-    """
+    """Where a sentence is cut: as `released`, one word early; exactly the last words (`tail`); or
+    always the whole share, excluding the full stop (`sentence`), as in the paper's example."""
     blank: Literal["dropped", "kept"] = "dropped"
     """Pairs without a query or an answer: `dropped` or `kept`."""
     max_length: int = Field(48, gt=2)
@@ -74,11 +78,16 @@ def cut_tail(
 
     Words are what stands between blanks. As `released`, the cut starts one word early, so that the
     last "word" stays: in lines that end in a blank that one is empty. `tail` ignores blanks at the
-    ends and cuts the very last words.
+    ends and cuts the very last words. `sentence` draws nothing: it cuts the last ⌈ratio · n⌉ words,
+    one at least, and leaves the full stop where it is (Meng et al., ACL 2022, section 4).
 
     >>> cut_tail("aspirin may prevent a stroke .", "[MASK]", 0.2, random.Random(1))
     ('aspirin may prevent a [MASK] .', 'stroke')
+    >>> cut_tail("Aspirin may prevent stroke.", "[MASK]", 0.5, random.Random(1), "sentence")
+    ('Aspirin may [MASK].', 'prevent stroke')
     """
+    if rule == "sentence":
+        return _cut_share(sentence, mask, ratio, keep_blank=keep_blank)
     words = sentence.split(" ") if rule == "released" else sentence.split()
     count = generator.randint(1, 1 + int(ratio * len(words)))
     start = len(words) - count - (rule == "released")
@@ -86,6 +95,17 @@ def cut_tail(
     query = " ".join([*words[:start], mask, *words[start + count :]])
     is_complete = start >= 0 and answer.strip() and query.replace(mask, "").strip()
     return (query, answer) if is_complete or keep_blank else None
+
+
+def _cut_share(
+    sentence: str, mask: str, ratio: float, *, keep_blank: bool
+) -> tuple[str, str] | None:
+    """Cut a share of a sentence's last words, excluding the full stop: `(query, answer)`."""
+    body = sentence.rstrip().removesuffix(".")
+    words, stop = body.split(), sentence.rstrip()[len(body.rstrip()) :]
+    start = len(words) - max(1, math.ceil(round(ratio * len(words), 6)))
+    query, answer = " ".join([*words[: max(0, start)], mask]) + stop, " ".join(words[start:])
+    return (query, answer) if (start > 0 and answer) or keep_blank else None
 
 
 def make_pairs(

@@ -130,7 +130,9 @@ def curves(
     *,
     order: Sequence[str] = (),
 ) -> str:
-    """A line for each value of `series` over the column `x`, its interval as a band.
+    """A line for each value of `series` over the column `x`, its intervals as a band.
+
+    Points without an interval have no band.
 
     Args:
         rows: with the columns value, low, high.
@@ -142,6 +144,7 @@ def curves(
     """
     words = not pd.api.types.is_numeric_dtype(rows[x])
     ticks = list(dict.fromkeys(rows[x])) if words else []
+    rows = rows.assign(has_band=rows["low"].notna())
     rows = _scaled(rows if words else rows.sort_values(x, kind="stable"), percent)
     with drawing(2.8) as (axes, finish):
         by_mean = rows.groupby(series, sort=False)["value"].mean().sort_values(ascending=False)
@@ -151,7 +154,9 @@ def curves(
             colour, ends = _colour(index), (part["low"], part["high"])
             if (part["low"] < part["high"]).any():
                 band = {"alpha": 0.16, "linewidth": 0, "gid": f"{SERIES}: {name}"}
-                axes.fill_between(at, *ends, color=colour, **band)
+                axes.fill_between(
+                    at, *ends, where=part["has_band"].to_numpy(), color=colour, **band
+                )
             line = LINES[index // len(COLOURS) % len(LINES)] + _mark(index)
             style = {"markersize": 5, "label": wrapped(name, ENTRY), "gid": f"{VALUES}: {name}"}
             axes.plot(at, part["value"], line, color=colour, **style)

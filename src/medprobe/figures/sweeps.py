@@ -9,16 +9,28 @@ from medprobe.core.tables import Metadata
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.metrics import catalog
-from medprobe.metrics.results import primary_metric, select, subsets, sweep
+from medprobe.metrics.results import (
+    primary_metric,
+    select,
+    subsets,
+    sweep,
+    swept_settings,
+)
 from medprobe.metrics.summary import MEANS
 
 HIGHEST: Final = 9  # relations that are drawn, as in the paper
 STEP: Final = "step"  # the sweep over steps of rewiring
 START: Final = "original"  # the variant of a model that is not rewired: step 0
+CUT: Final = "layers"  # the sweep over first layers that are rewired alone
+READ: Final = "read_layers"  # the sweep over layers of the whole rewired encoder
 
 
 def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
     """Draw for each subset and sweep one line per model over the settings.
+
+    The two sweeps over layers are one drawing. A sweep whose values were probed at several steps
+    has a drawing per model too, one line per value over the steps (Meng et al., ACL 2022, Figure
+    9). Bands are the deviation over replicates if there are several, otherwise intervals.
 
     `models` are all models.
     """
@@ -29,30 +41,94 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
         )
         for method, name in _sweeps(chosen):
             drawings += _sweep(chosen, method, name, models)
+        drawings += _by_step(chosen)
     return drawings
 
 
 def _sweeps(rows: pd.DataFrame) -> list[tuple[str, str]]:
-    """Methods, and what variants of theirs sweep over."""
-    swept = ((method.partition(":")[0], sweep(method)) for method in rows["method"].unique())
-    return sorted({(method, at[0]) for method, at in swept if at})
+    """Methods, and what variants of theirs sweep over, other settings aside."""
+    swept = {
+        (method.partition(":")[0], *settings)
+        for method in rows["method"].unique()
+        if len(settings := swept_settings(method)) == 1
+    }
+    return sorted((method, name) for method, name in swept)
 
 
 def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) -> list[Drawing]:
     """Lines over the settings `name-<number>` of a method."""
-    points = _points(rows, method, name)
+    points, note = _points(rows, method, name), ""
+    if name in (CUT, READ) and len(cut := _points(rows, method, CUT)):
+        if name == READ:
+            return []  # drawn with the other
+        read = _points(rows, method, READ)
+        points = pd.concat(
+            part.assign(model=part["model"] + label)
+            for part, label in ((cut, ", cut"), (read, ", read"))
+        )
+        note = "; cut: rewired without the layers above; read: a layer of the whole rewired encoder"
+        models = [f"{model}{label}" for model in models for label in (", cut", ", read")]
     if points["at"].nunique() < 2:
         return []
     first = points.iloc[0]
     metric = catalog()[first["metric"]]
-    words = name.replace("-", " ").replace("_", " ")
+    words = _words(name)
+    points, bands = _with_bands(points)
     axes = (words, plots.label(metric.name))
     plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
     caption = f"{metric.title} by {words} of {method} ({first['benchmark']}, {first['subset']})"
-    is_start = name == STEP and 0.0 in set(points["at"])
-    note = "; 0 is the model before rewiring." if is_start else "."
     title = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
-    return [Drawing(title, plot, caption + note)]
+    return [Drawing(title, plot, f"{caption}{note}; {bands}.")]
+
+
+def _by_step(rows: pd.DataFrame) -> list[Drawing]:
+    """Draw for each model and setting one line per value over a second setting, the steps."""
+    points = []
+    for row in rows.to_dict("records"):
+        settings = [*swept_settings(row["method"]).items()]
+        if len(settings) == 2:
+            (setting, number), (by, at) = settings
+            name = {"name": row["method"].partition(":")[0], "setting": _words(setting)}
+            points.append(row | name | {"number": number, "by": by, "at": at})
+    if not points:
+        return []
+    keys = ["model", "name", "setting", "by"]
+    drawings = []
+    for (model, method, setting, by), part in pd.DataFrame(points).groupby(keys):
+        lines, bands = _with_bands(part.sort_values(["number", "at"]))
+        lines["line"] = [f"{setting} {number:g}" for number in lines["number"]]
+        first, order = lines.iloc[0], [*lines["line"]]
+        metric = catalog()[first["metric"]]
+        axes = (_words(by), plots.label(metric.name))
+        plot = plots.curves(lines, "at", "line", axes, metric.share, order=order)
+        where_ = f"{first['benchmark']}, {first['subset']}"
+        caption = f"{metric.title} of {model} by {axes[0]} and {setting} of {method} ({where_})"
+        file = f"{first['benchmark']}-{first['subset']}-{model}-{method}-{setting}-{by}"
+        drawings.append(Drawing(file.replace(" ", "_"), plot, f"{caption}; {bands}."))
+    return drawings
+
+
+def _words(name: str) -> str:
+    """The name of a setting in words."""
+    return name.replace("-", " ").replace("_", " ")
+
+
+def _with_bands(points: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Points with the ends of their bands, and a caption's words about these.
+
+    Bands are the deviation over replicates wherever a point has one. A point without one then has
+    no band: its interval is another quantity.
+    """
+    deviation = points["std"].astype(float)
+    is_start = points["method"].str.endswith(f":{START}")
+    start = "0 is the model before rewiring" if is_start.any() else ""
+    if deviation.isna().all():
+        return points, "; ".join(filter(None, (start, "bands are intervals")))
+    if start and deviation[is_start].isna().all():
+        start += ", which has no replicates and no band"
+    value = points["value"]
+    points = points.assign(low=value - deviation, high=value + deviation)
+    return points, "; ".join(filter(None, (start, "bands are the deviation over replicates")))
 
 
 def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
@@ -90,17 +166,11 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
 
 
 def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Drawing:
-    first = points.iloc[0]
+    first, words = points.iloc[0], _words(name)
     metric = catalog()[first["metric"]]
-    words = name.replace("-", " ").replace("_", " ")
-    deviation = points["std"].astype(float)
-    points = points.assign(
-        low=(points["value"] - deviation).fillna(points["low"]),
-        high=(points["value"] + deviation).fillna(points["high"]),
-        relation=points["relation"].str.replace("_", " "),
-    )
+    points, bands = _with_bands(points)
+    points = points.assign(relation=points["relation"].str.replace("_", " "))
     plot = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
-    bands = "deviation over replicates" if deviation.notna().any() else "intervals"
     where_ = f"{first['benchmark']}, {first['subset']}"
     caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
     return Drawing(f"{first['benchmark']}-{model}-{method}-{name}-relations", plot, caption)

@@ -9,6 +9,7 @@ from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
 from medprobe.metrics.rank_changes import SHARES
 
+DECODING: Final = "decoding"  # the variant that ranks by decoded texts
 COPY: Final = "copy"  # the variant that ranks what the context holds first, and asks no model
 CONTROL: Final = "copy control"
 ACC: Final = "acc@5 with context"
@@ -27,14 +28,15 @@ DRAWN: Final = ["acc@5 alone", ACC, "Understand", "Confuse", "Misunderstand"]
 def select_variants(rows: pd.DataFrame) -> pd.DataFrame:
     """Select a benchmark's rows of methods that are scored by UCM.
 
-    These are their main variants, by model, and the control once, as the model `CONTROL`. The
-    column `asked` is the model itself.
+    These are their main variants and those that rank by decoded texts, by model, and the control
+    once, as the model `CONTROL`. The column `asked` is the model itself.
     """
     method = rows["method"].str.split(":").str[0]
     variant = rows["method"].str.split(":").str[1].fillna("")
     scored = set(method[rows["metric"].isin(SHARES)])
-    chosen = method.isin(scored) & variant.isin(["", COPY])
+    chosen = method.isin(scored) & variant.isin(["", DECODING, COPY])
     names = rows["model"] + (" · " + method if len(scored) > 1 else "")
+    names = names.mask(variant == DECODING, names + f" · {DECODING}")
     named = rows.assign(model=names.mask(variant == COPY, CONTROL), asked=rows["model"])[chosen]
     return named.drop_duplicates(["subset", "relation", "model", "metric"])
 

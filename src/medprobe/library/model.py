@@ -223,7 +223,8 @@ def load(
     object. The model itself is not touched, so it can go on training.
 
     Args:
-        path_or_hub: folder of a checkpoint, or a name on the hub such as `dmis-lab/biobert-v1.1`.
+        path_or_hub: folder of a checkpoint, or a name on the hub such as
+            `dmis-lab/biobert-base-cased-v1.2`.
         model: a model of transformers in memory, in place of `path_or_hub`.
         tokenizer: the tokenizer of this model.
         revision: commit or branch on the hub; the main branch if None.

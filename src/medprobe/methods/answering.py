@@ -8,6 +8,7 @@ same relation may come before. See `engine.prompt_texts`, and `engine.writing` f
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -65,6 +66,8 @@ class Answering(Method):
         """The question, with `[P]` for the prompt."""
         separator: str = Field("\n", min_length=1)
         """Text between sentences where no chat template is used."""
+        today: date = prompt_texts.DATE
+        """The date for a chat template that asks for one. A server has a clock of its own."""
         beams: int = Field(10, gt=1)
         """`free`: texts that beam search writes."""
         samples: int = Field(0, ge=0)
@@ -182,7 +185,7 @@ class Answering(Method):
         turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
         question = self._word_question(query.prompt)
         if chat:
-            return base.Chat(tuple(turns), question)
+            return base.Chat(tuple(turns), question, self.settings.today)
         return prompt_texts.turns(turns, question, separator)
 
     def _word_question(self, prompt: str) -> str:

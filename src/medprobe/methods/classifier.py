@@ -34,7 +34,7 @@ TABLES: Final = {  # of the benchmark, with the columns that are read
         *("example_id", "category", "kind", "label", "cui", "disease"),
         *("premise", "hypothesis", "full_hypothesis"),
     ],
-    "splits": ["target", "split", "example_id"],
+    "splits": ["target", "split", "example_id", "fewest"],
 }
 CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
@@ -84,7 +84,7 @@ class Classifier(Method):
     """One task a disease; one pass a variant and seed, which is the replicate.
 
     The benchmark must have the tables `examples`, and `splits`: which of them train, validate and
-    test for each disease (`target`).
+    test for each disease (`target`), and the `fewest` positives with which it is reported.
     """
 
     KINDS = ("masked", "encoder")
@@ -161,7 +161,8 @@ class Classifier(Method):
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.
 
-        Further columns: `label, target, disease, category`, and the training `curve` as JSON.
+        Further columns: `label, target, disease, category`, the `fewest` positives of a disease
+        that is reported, and the training `curve` as JSON.
         """
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]
@@ -191,6 +192,7 @@ class Classifier(Method):
                 "target": task.name,
                 "disease": test_examples["disease"].to_numpy(),
                 "category": test_examples["category"].to_numpy(),
+                "fewest": task.tables["splits"]["fewest"].iloc[0],
                 "curve": json.dumps(curve),
             }
         )

@@ -5,27 +5,30 @@ The encoder is rewired first (stage `rewire`), on several sentence sets, with a 
 many steps; probing it as it came shows what rewiring brings.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.progress import print_above
 from medprobe.core.tables import SLOT
-from medprobe.engine.checkpoints import checkpoints
-from medprobe.engine.encode import Pooling, check_layers, encode, read_characters, tokenize
+from medprobe.engine.checkpoints import SETTINGS, checkpoints, read_settings
+from medprobe.engine.encode import Pooling, encode, read_characters, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
+READ = "read_layers"  # begins the variants that read a middle layer, and is their setting
 KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
 
 
@@ -33,8 +36,10 @@ class Contrastive(Method):
     """Ranks candidates by their nearness to the query.
 
     Variants: "" (rewired, at `step`), "original" (not rewired), "step-<n>" (at each step, if there
-    are several), "layer-<n>" (at `step`, other layers), "<setting>-<value>" (rewired with this
-    setting varied). The sentence set is the replicate.
+    are several), "read_layers-<n>" (at `step`, a layer of the whole rewired encoder),
+    "<setting>-<value>" (rewired with this setting varied, at `step`) and
+    "<setting>-<value>-step-<n>". The base settings are a value of each sweep too. The sentence set
+    is the replicate.
 
     Score: negative squared distance, or cosine. A query whose own subject ranks first is common;
     the share can be counted from the prediction table (prediction equals the subject).
@@ -58,8 +63,9 @@ class Contrastive(Method):
         """Training step whose checkpoint is probed. Empty: the last."""
         sweeps: dict[Swept, Values] = Field({})
         """Values of the section `sweeps` that are probed. Each is a variant."""
-        layers: tuple[int, ...] = ()
-        """Further layers to probe at `step`, besides the last."""
+        read_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
+        """Further layers to read at `step`, of the whole rewired encoder; 0 is the embeddings.
+        Those that a model lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
         distance: Distance = "l2"
         """Distance between vectors."""
         pooling: Pooling = "cls"
@@ -75,6 +81,17 @@ class Contrastive(Method):
         vectors: Literal["single", "half"] = "single"
         """Precision of vectors: `single`, or rounded to `half` as in the released script."""
 
+        @model_validator(mode="before")
+        @classmethod
+        def _refuse_layers(cls, choices: Any) -> Any:
+            if isinstance(choices, dict) and "layers" in choices:
+                message = (
+                    "layers can mean two things: write read_layers to read layers of the whole "
+                    "rewired encoder, or sweeps: {layers: ...} to rewire the first layers alone"
+                )
+                raise PydanticCustomError("layers", message)
+            return choices
+
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
     ) -> None:
@@ -84,15 +101,16 @@ class Contrastive(Method):
         self.pass_model: tuple[str, Model] | None = None
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[NameIndex] = []  # of the names, one a layer
+        self.has_reported = False  # which of `read_layers` the model lacks
         self.text_count: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
         """List the checkpoints to probe.
 
         `<set>` is the checkpoint of the chosen step, `<set>/step-<n>` is another step,
-        `<set>/<setting>-<value>` is a value of a sweep, and `original` is the model before
-        rewiring. A checkpoint outside outputs/models was not rewired and has `original` alone. Sets
-        that are not meant for the model are left out.
+        `<set>/<setting>-<value>` and `<set>/<setting>-<value>/step-<n>` are a value of a sweep, and
+        `original` is the model before rewiring. A checkpoint outside outputs/models was not rewired
+        and has `original` alone. Sets that are not meant for the model are left out.
 
         Raises:
             BadInput: the model was not rewired on a set, or has no checkpoint of the chosen step.
@@ -103,23 +121,28 @@ class Contrastive(Method):
             steps = self._steps(name)
             if not steps:
                 continue
-            main = self.settings.step or max(steps)
             main_passes.append(name)
-            further_passes += [f"{name}/step-{step}" for step in steps if step != main]
-            for sweep_value in self._sweep_values():
-                if self._rewired_folder(f"{name}+{sweep_value}").is_dir() and self._steps(
-                    f"{name}+{sweep_value}"
-                ):
-                    further_passes.append(f"{name}/{sweep_value}")
+            further_passes += [f"{name}/step-{step}" for step in self._further_steps(steps)]
+            for cell in chain(*(self._swept(name, setting) for setting in self.settings.sweeps)):
+                pass_, steps = f"{name}/{cell}", self._steps(f"{name}+{cell}")
+                further_passes.append(pass_)
+                further_passes += [f"{pass_}/step-{step}" for step in self._further_steps(steps)]
         if self.checkpoint.parent == MODELS and not main_passes:
             problem = f"none of {', '.join(self.settings.sets)} is for {self.checkpoint.name}"
             raise BadInput(KEY, problem, "see the models of sentence_sets in params.yaml")
         return [*main_passes, *further_passes, ORIGINAL]
 
-    def _sweep_values(self) -> list[str]:
-        """The values of sweeps, as their folders name them."""
-        swept = self.settings.sweeps.items()
-        return [f"{setting}-{value}" for setting, values in swept for value in values]
+    def _swept(self, name: str, setting: Swept) -> list[str]:
+        """The values of a sweep that the model was rewired with on a set, as in folders' names."""
+        cells = [f"{setting}-{value}" for value in self.settings.sweeps[setting]]
+        folders = [self._rewired_folder(f"{name}+{cell}") for cell in cells]
+        pairs = zip(cells, folders, strict=True)
+        return [cell for cell, folder in pairs if read_settings(folder) or checkpoints(folder)]
+
+    def _further_steps(self, steps: Iterable[int]) -> list[int]:
+        """The steps besides the main one."""
+        main = self.settings.step or max(steps)
+        return [step for step in steps if step != main]
 
     def _steps(self, name: str) -> dict[int, Path]:
         """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
@@ -134,14 +157,14 @@ class Contrastive(Method):
         return steps
 
     def inputs(self, pass_: str) -> list[Path]:
-        """List the checkpoint of the pass; for the main step all checkpoints of its set.
+        """List the checkpoint of the pass; for the main step all checkpoints of its rewiring.
 
         Which checkpoints there are decides which of them is the main one, and whether it is also a
-        variant of its own step.
+        variant of its own step. The records of sweeps decide whether the base settings are a value
+        of theirs.
         """
-        return [
-            self._rewired_folder(pass_) if pass_ in self.settings.sets else self._pass_folder(pass_)
-        ]
+        folder, records = self._pass_folder(pass_), self._records(pass_)
+        return [folder.parent, *records[1:]] if _is_main_step(pass_) else [folder, *records]
 
     def shares(self, task: Task) -> str:
         """All tasks of a pass rank the same names, whose vectors are computed once."""
@@ -151,12 +174,12 @@ class Contrastive(Method):
         """Return the k nearest names of each query.
 
         Raises:
-            BadInput: the model does not have a layer, or `answers` are to be ranked and no
-                candidate has that type, or a prompt would be cut before its slot or subject.
+            BadInput: `answers` are to be ranked and no candidate has that type, or a prompt would
+                be cut before its slot or subject.
         """
-        replicate, variant, layers = self._split_pass(pass_)
+        replicate, variant = self._split_pass(pass_)
         model = self._model(pass_)
-        check_layers(model, layers)
+        layers = self._layers(model, variant)
         names = self._names(task.queries, task.benchmark_candidates)
         self._check_prompts(model, task)
         query_vectors = self._encode_prompts(model, self._prompts(model, task), layers)
@@ -169,10 +192,10 @@ class Contrastive(Method):
             table = _table(task.queries, index.names, neighbours, scores)
             if spare:
                 table = _without_subject(table, task.queries)
-            label = variant if layer == -1 else f"layer-{layer}"
+            label = f"{READ}-{layer}"
             worst_scores = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
             table = table[table["score"] >= worst_scores.transform("min")]
-            for name in (label, *(self._main_step_variant(replicate) if label == "" else ())):
+            for name in self._variants(model, pass_) if layer == -1 else [label]:
                 tables.append(table.assign(variant=name, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
 
@@ -191,10 +214,42 @@ class Contrastive(Method):
             lengths += [len(row) for row in dict.fromkeys(tokenize(model, unread, length))]
         return lengths
 
-    def _main_step_variant(self, name: str) -> list[str]:
-        """The main step of a sentence set as a variant among those of the other steps."""
-        steps = self._steps(name)
-        return [f"step-{self.settings.step or max(steps)}"] if len(steps) > 1 else []
+    def _variants(self, model: Model, pass_: str) -> list[str]:
+        """The names of a pass's predictions: each place of them in a curve is a variant.
+
+        The main step is one of the steps. The base settings are a value of each sweep, unless the
+        sweep names this value itself.
+        """
+        replicate, variant = self._split_pass(pass_)
+        folder = self._pass_folder(pass_)
+        names = [variant]
+        if _is_main_step(pass_) and len(checkpoints(folder.parent)) > 1:
+            names.append(f"{variant}-{folder.name}".lstrip("-"))
+        if self._records(pass_):
+            recorded = read_settings(self._rewired_folder(replicate))
+            points = [
+                f"{setting}-{plain_number(recorded[setting])}"
+                for setting, values in self.settings.sweeps.items()
+                if self._swept(replicate, setting) and recorded[setting] not in map(float, values)
+            ]
+            names += [f"{point}-{name}".rstrip("-") for point in points for name in names]
+        depth = model.config.num_hidden_layers
+        if not variant and self.settings.read_layers and depth not in self.settings.read_layers:
+            names.append(f"{READ}-{depth}")
+        return names
+
+    def _records(self, pass_: str) -> list[Path]:
+        """The settings of a set's rewiring, and of its sweeps, for a pass of the base settings.
+
+        None where there are no sweeps, or no record of them.
+        """
+        replicate, variant = self._split_pass(pass_)
+        if variant.partition("-")[0] not in ("", "step"):
+            return []
+        cells = chain(*(self._swept(replicate, setting) for setting in self.settings.sweeps))
+        names = [f"{replicate}+{cell}" for cell in cells]
+        paths = [self._rewired_folder(name) / SETTINGS for name in (replicate, *names)]
+        return paths if names and all(path.is_file() for path in paths) else []
 
     def _rewired_folder(self, name: str) -> Path:
         """Where the checkpoints of a sentence set are."""
@@ -204,22 +259,24 @@ class Contrastive(Method):
         """The checkpoint of a pass."""
         if pass_ == ORIGINAL:
             return self.checkpoint
-        name, _, suffix = pass_.partition("/")
-        if suffix.startswith("step-"):
-            return self._rewired_folder(name) / suffix
-        folder = self._rewired_folder(f"{name}+{suffix}" if suffix else name)
-        return folder / f"step-{self.settings.step or max(checkpoints(folder))}"
+        names = pass_.split("/")
+        step = "" if _is_main_step(pass_) else names.pop()
+        folder = self._rewired_folder("+".join(names))
+        return folder / (step or f"step-{self.settings.step or max(checkpoints(folder))}")
 
-    def _split_pass(self, pass_: str) -> tuple[str, str, list[int]]:
-        """`(replicate, variant, layers)` of a pass."""
+    def _split_pass(self, pass_: str) -> tuple[str, str]:
+        """`(replicate, variant)` of a pass."""
         if pass_ == ORIGINAL:
-            return "", ORIGINAL, [-1]
-        replicate, _, suffix = pass_.partition("/")
-        if not suffix:
-            return replicate, "", [-1, *self.settings.layers]
-        setting, _, number = suffix.partition("-")
-        value = np.format_float_positional(float(number), trim="-")  # 0.00002, not 2e-05
-        return replicate, f"{setting}-{value}", [-1]
+            return "", ORIGINAL
+        replicate, *settings = pass_.split("/")
+        parts = [setting.partition("-") for setting in settings]
+        return replicate, "-".join(f"{name}-{plain_number(value)}" for name, _, value in parts)
+
+    def _layers(self, model: Model, variant: str) -> list[int]:
+        """The layers to read: the last, and under the base settings those of `read_layers`."""
+        depth = model.config.num_hidden_layers
+        further = dict.fromkeys(() if variant else self.settings.read_layers)
+        return [-1, *(layer for layer in further if layer <= depth)]
 
     def _model(self, pass_: str) -> Model:
         """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""
@@ -230,7 +287,18 @@ class Contrastive(Method):
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.pass_model = pass_, model
+            if _is_main_step(pass_):
+                self._report_missing_layers(model)
         return self.pass_model[1]
+
+    def _report_missing_layers(self, model: Model) -> None:
+        """Print which of `read_layers` the model lacks, once."""
+        depth = model.config.num_hidden_layers
+        missing = [str(layer) for layer in self.settings.read_layers if layer > depth]
+        if missing and not self.has_reported:
+            name = self.checkpoint.name
+            print(f"{name} has {depth} layers: left out of read_layers {', '.join(missing)}")
+            self.has_reported = True
 
     def _prompts(self, model: Model, task: Task) -> list[str]:
         """The prompts, a mask in the slot of each."""
@@ -311,6 +379,20 @@ class Contrastive(Method):
         """Vectors of texts [layers, texts, d]."""
         vectors = encode(model, texts, length, self.settings.pooling, layers)
         return round_to_half(vectors) if self.settings.vectors == "half" else vectors
+
+
+def _is_main_step(pass_: str) -> bool:
+    """Whether a pass probes the main step of a rewiring."""
+    return pass_ != ORIGINAL and "/step-" not in pass_
+
+
+def plain_number(number: str | float) -> str:
+    """A number without an exponent, such as 0.00002 for 2e-05.
+
+    >>> plain_number("2e-05"), plain_number(12)
+    ('0.00002', '12')
+    """
+    return np.format_float_positional(float(number), trim="-")
 
 
 def round_to_half(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

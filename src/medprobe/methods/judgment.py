@@ -11,6 +11,7 @@ models, compare the likelihoods of the two statements.
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +65,8 @@ class Judgment(Method):
         false. P(true) is the mean over wordings and both orders of the words."""
         separator: str = Field("\n", min_length=1)
         """Text before and after the question."""
+        today: date = prompt_texts.DATE
+        """The date for a chat template that asks for one. A server has a clock of its own."""
         within_word_l2r: bool = False
         """Masked models: also compare likelihoods where each token is masked with the later tokens
         of its word (Kauf and Ivanova, ACL 2023)."""
@@ -161,7 +164,9 @@ class Judgment(Method):
                     f"{statement}{separator}{ordered_question}" for statement in statements
                 ]
                 prompts: list[base.Prompt] = [
-                    base.Chat((), text) if chat else prompt_texts.turns([], text, separator)
+                    base.Chat((), text, self.settings.today)
+                    if chat
+                    else prompt_texts.turns([], text, separator)
                     for text in questions
                 ]
                 log_probs = self.backend.word_log_probs(prompts, labels, (true, false), separator)

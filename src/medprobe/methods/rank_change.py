@@ -2,7 +2,14 @@
 
 Source: the paper on context variance, Methods, "Rank-change Calculation". A prediction table of
 this method has no top k. It has a row for each entity that a query *tracks* (without such a list:
-for each answer), with its rank among all candidates of the query's relation.
+for each answer), with its rank.
+
+The main variant ranks all candidates of the query's relation by their mean log-probability, as mask
+average and likelihood do. The variant `decoding` takes the place of an entity's name among the
+texts that BioLAMA's decoder (Sung et al., EMNLP 2021) writes into the slot: the paper has "a
+multi-token decoding strategy following" it (Experimental Setup). What is not among these texts
+comes after all of them, so that it does not move from a step to the next one where it is in
+neither. The paper does not say which rank it has there.
 
 The variant `copy` is a control, the same for all models: it ranks whatever the prompt mentions
 before whatever it does not, and draws the order within both again at each prompt. It knows nothing,
@@ -17,36 +24,51 @@ from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
+from medprobe.core.answers import find_rule, uncased
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
+from medprobe.engine.decoding import merge_by_rule
+from medprobe.engine.filling import Bias, Decoding, fill, text_of
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import Model, load
-from medprobe.engine.slots import answer_ids, check_window
+from medprobe.engine.slots import answer_ids, check_window, masked_slots
 from medprobe.methods import Method, Task
 
 PROMPTS_AT_ONCE: Final = 512
 COPY: Final = "copy"
+DECODING: Final = "decoding"
+Ranking = Literal["candidates", "decoding"]
 
 
 class RankChange(Method):
-    """Ranks by mean log-probability, as mask average or likelihood do.
-
-    One pass is the model, one the control.
-    """
+    """One pass a ranking, one the control."""
 
     KINDS = ("masked", "causal", "chat")
     WHY = "it scores a name with what follows it, and T5's family writes the name alone"
     METRIC = "ucm"
-    SELECTING = frozenset({"copy_control"})
+    SELECTING = frozenset({"rankings", "copy_control"})
 
     class Settings(Section):
-        """Which of the two are run."""
+        """How entities are ranked. The decoder's settings are those that BioLAMA released."""
 
+        rankings: tuple[Ranking, ...] = Field(("candidates",), min_length=1)
+        """By the mean log-probability of all `candidates`, or by their places among the texts of
+        BioLAMA's `decoding`, for which a model fills masks."""
         copy_control: bool = True
         """Run the control that only copies from the context, too."""
+        masks: int = Field(10, gt=0)
+        """`decoding`: longest text, in masks."""
+        beam: int = Field(5, gt=0)
+        """`decoding`: width of the beam."""
+        length_normalisation: bool = False
+        """`decoding`: texts of different lengths compete by their mean log-probability per token;
+        otherwise by the sum."""
+        bias: Bias = "subtracted"
+        """`decoding`: the bias of the language-model head is `kept`, or `subtracted`."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -55,8 +77,9 @@ class RankChange(Method):
         self.settings, self.seed = settings, seed
 
     def passes(self) -> list[str]:
-        """The model, then the control."""
-        return ["", COPY] if self.settings.copy_control else [""]
+        """The rankings, then the control."""
+        names = ["" if name == "candidates" else name for name in self.settings.rankings]
+        return [*names, COPY] if self.settings.copy_control else names
 
     def inputs(self, pass_: str) -> list[Path]:
         """The checkpoint; the control reads none."""
@@ -68,19 +91,24 @@ class RankChange(Method):
         The candidates of a task are those whose `type` is the relation, or all if there are none.
 
         Raises:
-            BadInput: the control is asked for, and the queries do not say what their context shows.
+            BadInput: the control is asked for, and the queries do not say what their context shows;
+                or decoding is asked of a model that fills no masks.
         """
+        if DECODING in self.settings.rankings and self.kind == "causal":
+            problem = "decoding fills masks, and this model has none"
+            raise BadInput("rank_change", problem, "set rankings: [candidates]")
         if self.settings.copy_control and "shown" not in tables.queries:
             problem = "the queries have no column shown, from which copy_control copies"
             raise BadInput("rank_change", problem, "set copy_control: false")
-        tasks = []
+        tasks, rule = [], find_rule(tables.normalise)
         for subset, subset_queries, candidates in tables.subsets():
             benchmark_candidates = candidates[candidates["type"] != DISTRACTOR]
             for relation, queries in subset_queries.groupby("relation"):
                 typed = benchmark_candidates[benchmark_candidates["type"] == relation]
                 relation_candidates = typed if len(typed) else benchmark_candidates
                 name = f"{subset} {relation}"
-                tasks.append(Task(name, queries.reset_index(drop=True), relation_candidates, k))
+                rows = queries.reset_index(drop=True)
+                tasks.append(Task(name, rows, relation_candidates, k, normalise=rule))
         return tasks
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
@@ -89,10 +117,12 @@ class RankChange(Method):
         Equal prompts are scored once. Raises BadInput for a prompt without exactly one slot, and
         for one that does not fit into the model's window.
         """
+        if pass_ == DECODING:
+            return self._decode(task)
         queries, names = task.queries, sorted(set(task.candidates["name"]))
         index = {name: i for i, name in enumerate(names)}
         ids = queries["query_id"].tolist()
-        tracked = queries["tracked" if "tracked" in queries else "answers"].tolist()
+        tracked = _tracked(queries)
         parts = []
         for rows, scores in self._score_prompts(queries, names, pass_):
             for row in rows:
@@ -113,11 +143,53 @@ class RankChange(Method):
         """Of masked models each distinct prompt with as many masks as names have tokens."""
         if pass_ == COPY:
             return []
-        if self.kind == "causal":
+        if pass_ == DECODING or self.kind == "causal":
             return None
         distinct = task.queries.drop_duplicates("prompt")
         prompts, names = distinct["prompt"].tolist(), sorted(set(task.candidates["name"]))
         return masked.row_lengths(self.model, prompts, prompts, names)
+
+    def _decode(self, task: Task) -> pd.DataFrame:
+        """The places of tracked entities among the texts that are decoded; equal texts are one."""
+        settings, rule = self.settings, uncased(task.normalise)
+        decoding = Decoding(
+            masks=settings.masks,
+            beam=settings.beam,
+            steps=settings.masks,
+            normalised=settings.length_normalisation,
+            bias=settings.bias,
+        )
+        most = settings.masks * settings.beam
+        labels = task.label_by_prompt
+        slots = masked_slots(self.model.tokenizer, list(labels), list(labels.values()))
+        for slot, label in zip(slots, labels.values(), strict=True):
+            masks = [0] * settings.masks
+            check_window(slot, [masks], self.model.max_length, label, [f"{len(masks)} masks"])
+        decoded = (
+            fillings
+            for start in range(0, len(slots), PROMPTS_AT_ONCE)
+            for fillings in fill(
+                self.model,
+                slots[start : start + PROMPTS_AT_ONCE],
+                decoding,
+                self.model.token_budget,
+                most,
+            )
+        )
+        places = {}
+        for prompt, fillings in zip(labels, decoded, strict=True):
+            texts = [text_of(self.model, filling.tokens).removeprefix("##") for filling in fillings]
+            scored = [(text, f.score) for text, f in zip(texts, fillings, strict=True)]
+            merged = merge_by_rule(scored, (), rule)
+            ranked = {rule(text): (rank, score) for rank, (text, score, _) in enumerate(merged, 1)}
+            places[prompt] = ranked, (most + 1, merged[-1][1])
+        rows = [
+            (row.query_id, name, *places[row.prompt][0].get(rule(name), places[row.prompt][1]))
+            for row, names in zip(task.queries.itertuples(), _tracked(task.queries), strict=True)
+            for name in sorted(set(names))
+        ]
+        table = pd.DataFrame(rows, columns=["query_id", "prediction", "rank", "score"])
+        return table.assign(variant=DECODING, replicate="")
 
     def _score_prompts(
         self, queries: pd.DataFrame, names: list[str], pass_: str
@@ -157,6 +229,12 @@ class RankChange(Method):
             scores[i] = draw.random(len(names))
             scores[i, [index[name] for name in row.shown]] += 1
         return scores
+
+
+def _tracked(queries: pd.DataFrame) -> list[list[str]]:
+    """The entities that each query tracks."""
+    tracked: list[list[str]] = queries["tracked" if "tracked" in queries else "answers"].tolist()
+    return tracked
 
 
 def rank_of(scores: np.ndarray, indices: np.ndarray) -> np.ndarray:

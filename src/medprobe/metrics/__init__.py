@@ -198,7 +198,7 @@ def list_names() -> list[str]:
 
 @cache
 def _names(folder: str) -> list[str]:
-    paths = Path(folder).glob("*.py")
+    paths = Path(folder).glob("[!.]*.py")
     return sorted(p.stem for p in paths if "\nSCORER = " in p.read_text(encoding="utf-8"))
 
 

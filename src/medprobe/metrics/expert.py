@@ -16,6 +16,7 @@ inference).
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ from medprobe.metrics.summary import KEYS, number_table, read_queries
 
 RATED: Final = "rated"  # of a part's name
 AMONG: Final = 0.9  # of a system's first predictions must be among the items
+LEVELS: Final = ("1", "2", "3", "4", "5")  # of a rating; Meng et al. 2022, section 5.3
 CONFUSION: Final = ["model", "method", "k", "rating", "gold", "count"]
 _BY: Final = "queries with a prediction that experts call right; Meng et al. 2022, section 5.3"
 _CORRECTED: Final = "acc@k of all queries, plus the mean difference on those rated; see expert.py"
@@ -249,18 +251,17 @@ def confusion(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame
 
     Columns `k, rating, gold, count`, how many ratings of a variant's predictions at ranks up to k =
     1 and 10, by rating and by whether the prediction is a hit (`gold`). With one rater it is the
-    paper's Figure 8; of several each rating counts.
+    paper's Figure 8; of several each rating counts. Every level of the scale has its rows.
     """
     table = add_verdicts(evaluation, predictions)
     ratings = evaluation.ratings[["query_id", "prediction", "rating"]]
     rated_predictions = table.merge(ratings, on=["query_id", "prediction"])
-    rows = [
-        (k, rating, bool(gold), len(part))
-        for k in (KS[0], KS[-1])
-        for (rating, gold), part in rated_predictions[rated_predictions["rank"] <= k].groupby(
-            ["rating", "hit"], sort=True
-        )
-    ]
+    rows = []
+    for k in (KS[0], KS[-1]):
+        within_k = rated_predictions[rated_predictions["rank"] <= k]
+        counts = within_k.groupby(["rating", "hit"]).size()
+        for rating, gold in product(LEVELS, (False, True)) if len(within_k) else ():
+            rows.append((k, rating, gold, int(counts.get((rating, gold), 0))))
     return pd.DataFrame(rows, columns=CONFUSION[2:])
 
 

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import draw_multiplicities, interval
+from medprobe.metrics.splits import bins
 from medprobe.metrics.summary import number_table
 
-FEWEST: Final = 2  # positives of a disease in a category, for it to be reported
 ALL: Final = "full"  # the subset of all categories
 MEANS: Final = ("macro", "weighted")
+POSITIVES: Final = (0, 1, 2, 5, 10)  # of a disease: rare ones and common ones
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
 READ: Final = ["query_id", "replicate", "prediction", "label", "score"]  # of a disease's rows
 _F1: Final = "of the positive class; Alghanmi et al. 2021"
@@ -37,9 +38,9 @@ Floats = NDArray[np.float64]
 class F1(Scorer):
     """F1 of diseases, which go by their CUIs.
 
-    Columns read: `variant, replicate, query_id, target, category, label, prediction, score`; a
-    query's id is that of the positive it was made from, a `-`, and more. A subset is a category, or
-    `full`, all of them.
+    Columns read: `variant, replicate, query_id, target, category, label, prediction, score`, and
+    `fewest`: how many positives a disease needs in a subset. A query's id is that of the positive
+    it was made from, a `-`, and more. A subset is a category, or `full`, all of them.
     """
 
     METRICS = (
@@ -53,12 +54,17 @@ class F1(Scorer):
         """Scores by disease, macro and weighted.
 
         Intervals are bootstrap intervals: of a mean over its diseases, of a disease over its
-        positives, each with its negatives; and of both over seeds.
+        positives, each with its negatives; and of both over seeds. Parts of `full`, such as
+        `full/positives:3-5`, hold the means over the diseases with so many positives: rare ones and
+        common ones.
         """
         scores: Scores = {}
         for (variant, category), rows in group_by_subset(predictions):
             if table := _category(rows, scoring):
-                scores.setdefault(variant or "default", {})[category] = table
+                subsets = scores.setdefault(variant or "default", {})
+                subsets[category] = table
+                if category == ALL:
+                    subsets |= _by_positives(rows, scoring)
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
@@ -85,13 +91,14 @@ def group_by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd
 
 
 def group_by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
-    """The outcomes of each disease that has FEWEST positives in these rows."""
+    """The outcomes of each disease that has the `fewest` positives in these rows."""
     groups = rows[["target", *READ]].groupby("target", sort=True)
     outcomes_by_disease = {str(name): count_outcomes(part) for name, part in groups}
+    fewest = int(rows["fewest"].iloc[0])
     return {
         name: disease_outcomes
         for name, disease_outcomes in outcomes_by_disease.items()
-        if disease_outcomes.positives >= FEWEST
+        if disease_outcomes.positives >= fewest
     }
 
 
@@ -191,6 +198,22 @@ def estimate(disease_outcomes: Outcomes, times: Floats | None = None) -> Floats:
     with np.errstate(invalid="ignore"):
         top, auc = top / times[:, has_top].sum(axis=1)[:, None], ordered_pairs / pairs[:, None]
     return np.concatenate([f1_values, top[..., None], auc[..., None]], axis=-1)
+
+
+def _by_positives(rows: pd.DataFrame, scoring: Scoring) -> dict[str, dict[str, Any]]:
+    """The means over diseases by their number of positives, where there are several bins."""
+    diseases = group_by_disease(rows)
+    sizes = bins([outcomes.positives for outcomes in diseases.values()], POSITIVES)
+    names_by_bin: dict[str, list[str]] = {}
+    for name, size in zip(diseases, sizes, strict=True):
+        names_by_bin.setdefault(size, []).append(name)
+    if len(names_by_bin) < 2:
+        return {}
+    tables = {}
+    for size, names in names_by_bin.items():
+        table = _category(rows[rows["target"].isin(names)], scoring)
+        tables[f"{ALL}/positives:{size}"] = {name: table[name] for name in MEANS}
+    return tables
 
 
 def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:

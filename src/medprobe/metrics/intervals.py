@@ -124,6 +124,9 @@ def interval(
     Returns:
         Lower bounds and upper bounds, [metrics]; NaN for fewer than three units, and where no
         resample differs from a value that could vary.
+
+    Raises:
+        ValueError: a value on the scale of shares is not between 0 and 1.
     """
     bounds = np.full((2, len(estimate)), np.nan)
     if units < FEWEST:
@@ -144,6 +147,8 @@ def _bounds(
     value: float, deviation: float, t: float, units: int, scale: Scale
 ) -> tuple[float, float]:
     """The interval of one metric from its standard error, of the logarithm on the log scale."""
+    if scale == "share" and not -ROUNDING <= value <= 1 + ROUNDING:
+        raise ValueError(f"{value:g} is not a share: give the scale of its metric")
     at_an_end = scale == "share" and min(value, 1 - value) < ROUNDING
     if not deviation and not at_an_end:
         return np.nan, np.nan

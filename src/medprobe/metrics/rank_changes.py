@@ -26,7 +26,8 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
 
     `rc_target`, `rc_added`: of the target and of the entity added; `rc_correct`, `rc_incorrect`:
     means over the other correct objects and the incorrect entities that the context held before.
-    NaN where there is none. `predictions` are of one model, variant and replicate.
+    NaN where there is none. `weight` is one over the draws of the context's kind, so that several
+    random contexts count as one. `predictions` are of one model, variant and replicate.
     """
     steps = queries[["query_id", "context_id", "step", "added", "target"]]
     ranks = predictions[["query_id", "prediction", "rank", "hit"]].merge(steps, on="query_id")
@@ -48,6 +49,7 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
     changes = queries[queries["step"] > 0].set_index("query_id")
     for name, rows in series.items():
         changes[name] = ranks[rows].groupby("query_id")["change"].mean()
+    changes["weight"] = 1 / changes.groupby("kind")["draw"].transform("nunique")
     return changes.reset_index()
 
 
@@ -57,7 +59,10 @@ def change_table(changes: pd.DataFrame) -> pd.DataFrame:
     The mean within each resource, then over resources. Rows `correct`, `incorrect`.
     """
     added = changes[changes["added_role"].isin(["correct", "incorrect"])]
-    by_resource = added.groupby(["added_role", "resource"])[SERIES].mean()
+    keys = [added["added_role"], added["resource"]]
+    sums = added[SERIES].mul(added["weight"], axis=0).groupby(keys).sum()
+    weights = added[SERIES].notna().mul(added["weight"], axis=0).groupby(keys).sum()
+    by_resource = sums / weights.where(weights > 0)
     return by_resource.groupby("added_role").mean()
 
 
@@ -75,7 +80,8 @@ def shares(
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
-    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
+    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1],
+    ...     "weight": 1.0})
     >>> shares(steps).query("relation == 'micro'")["value"].tolist()
     [0.25, 0.5, 0.25]
     """
@@ -109,7 +115,8 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
-    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
+    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1],
+    ...     "weight": 1.0})
     >>> by_triple(steps)[SHARES].to_numpy().tolist()
     [[0.25, 0.5, 0.25]]
     """
@@ -120,16 +127,17 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
         "confuse": changes_of_target == 0,
         "misunderstand": changes_of_target > 0,
     }
-    steps = correct_steps.assign(**{name: moved.astype(float) for name, moved in moves.items()})
-    keys = [*TRIPLE, "resource", "cluster"]
-    triple_shares = steps.groupby(keys, as_index=False)[SHARES].mean()
+    weights = correct_steps["weight"]
+    steps = correct_steps.assign(**{name: moved * weights for name, moved in moves.items()})
+    sums = steps.groupby([*TRIPLE, "resource", "cluster"])[[*SHARES, "weight"]].sum()
+    triple_shares = sums[SHARES].div(sums["weight"], axis=0).reset_index()
     resources = triple_shares.groupby("relation")["resource"].transform("nunique")
     triples = triple_shares.groupby(["relation", "resource"])["fact_id"].transform("size")
     return triple_shares.assign(weight=1 / (resources * triples))
 
 
 def _counts(correct_steps: pd.DataFrame, resources: list[str]) -> tuple[pd.DataFrame, np.ndarray]:
-    """The triples, with their clusters, and how many of their steps rise, stay, fall.
+    """The triples, with their clusters, and the weight of their steps that rise, stay, fall.
 
     Triples × resources × 3.
     """
@@ -138,7 +146,8 @@ def _counts(correct_steps: pd.DataFrame, resources: list[str]) -> tuple[pd.DataF
     resource_codes = correct_steps["resource"].map(resources.index).to_numpy(int)
     move_codes = np.sign(correct_steps["rc_target"]).to_numpy(int) + 1
     counts = np.zeros((len(triples), len(resources), 3))
-    np.add.at(counts, (groups.ngroup().to_numpy(), resource_codes, move_codes), 1)
+    weights = correct_steps["weight"].to_numpy(float)
+    np.add.at(counts, (groups.ngroup().to_numpy(), resource_codes, move_codes), weights)
     return triples, counts
 
 

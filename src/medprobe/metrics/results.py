@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
@@ -39,6 +40,7 @@ COMPARISON: Final = [
     "n",
     "std",  # over replicates: sentence sets, seeds
 ]
+SETTING: Final = re.compile(r"([^\d-][^-]*(?:-[^\d-][^-]*)*)-(\d[\d.]*)(?:-|$)")  # of a sweep
 PREDICTIONS: Final = "predictions"  # what scoring counts
 CONTROLS: Final = ("copy", "always-true", "shuffled")  # variants that know nothing; and `neutral`
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
@@ -206,6 +208,18 @@ def sweep(method: str) -> tuple[str, float] | None:
         return (name, float(number)) if name else None
     except ValueError:
         return None
+
+
+def swept_settings(method: str) -> dict[str, float]:
+    """All settings of a sweep's variant by name, in its order; none of another variant.
+
+    >>> swept_settings("contrastive:mask_ratio-0.1-step-20"), swept_settings("contrastive:original")
+    ({'mask_ratio': 0.1, 'step': 20.0}, {})
+    """
+    if sweep(method) is None:
+        return {}
+    pairs = SETTING.findall(method.partition(":")[2])
+    return {name: float(value) for name, value in pairs}
 
 
 def is_compared(variant: str) -> bool:

@@ -7,18 +7,20 @@ the other can be asked for by its name.
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Final, Literal
 
 import yaml
 from pydantic import Field
 
 from medprobe.core.params import Choices, ModelKind, Name, Section, parse_section
 
+MEAN: Final = "mean"  # in place of a model: the mean over all models of the paper
+
 
 class PublishedRow(Section):
     """Published numbers of one model under one method. Shares are in per cent, as printed."""
 
-    model: str
+    model: str  # a name in the paper's `models`, or MEAN
     benchmark: str
     subset: str
     relation: str  # macro, micro, or a relation's name
@@ -29,24 +31,24 @@ class PublishedRow(Section):
 
 
 class PublishedTable(Section):
-    """A table of the paper: its results by model, or any other numbers by name."""
+    """A table, a figure or a section of the paper: the results that it prints."""
 
     about: str
     rows: list[PublishedRow] = Field([])
-    numbers: dict[str, dict[str, float]] = Field({})
+    notes: tuple[str, ...] = ()  # where what is printed contradicts itself; the report shows them
 
 
 class PaperModel(Section):
-    """A model of a paper. Where no hub name is given, its note says where it is."""
+    """A checkpoint of a paper. Where no hub name is given, its note says where it is."""
 
     hub: str | None = None
     revision: str = "main"  # a commit only where somebody has verified which one it was
     kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
     heads: tuple[ModelKind, ...] = ()  # further ones that it has
-    category: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
+    group: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
     gated: bool = False  # does the hub ask for consent?
-    named_by: Literal["paper", "code", "us"] = "us"  # who says that this is the checkpoint
-    note: str = ""
+    named_by: str = ""  # the section of the paper or the file of its code that names it
+    note: str = ""  # if nothing names it: what is not stated, and what is taken
 
 
 class PaperSections(Section):
@@ -59,21 +61,19 @@ class PaperSections(Section):
 
 
 class Paper(Section):
-    """A paper: where it is, how it set its methods, and its tables by number."""
+    """A paper: where it is, its checkpoints, what `medprobe adopt` writes, and what it prints."""
 
     title: str
     version: str
     url: str
     stands: bool  # is it the version whose figures stand?
-    settings: dict[str, dict[str, Any]] = Field({})  # by section, or method.benchmark
-    details: dict[str, dict[str, Any]] = Field({})  # no settings of ours
-    sizes: dict[str, dict[str, dict[str, int]]] = Field({})  # queries of benchmarks, by subset
+    variants: dict[str, Choices] = Field({})  # further settings of a builder, to be added by hand
+    sizes: dict[str, dict[str, dict[str, float]]] = Field({})  # counts of benchmarks, by subset
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
-    models: dict[str, PaperModel]  # by their names in the tables
+    models: dict[str, PaperModel]  # by the names of `checkpoints`
     adopted: PaperSections  # for `medprobe adopt`
     open: tuple[str, ...] = ()  # what the paper leaves open, and what is taken instead
-    notes: tuple[str, ...] = ()  # where what is printed contradicts itself
-    tables: dict[str, PublishedTable] = Field({})
+    tables: dict[str, PublishedTable] = Field({})  # by number, or by name where it is no table
 
 
 @cache
@@ -87,13 +87,36 @@ def papers() -> dict[str, Paper]:
         path.stem: parse_section(
             Paper, yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader), path
         )
-        for path in sorted(Path(__path__[0]).glob("*.yaml"))
+        for path in sorted(Path(__path__[0]).glob("[!.]*.yaml"))
     }
 
 
 def concepts() -> dict[str, str]:
     """Return what the papers print for a concept, by its CUI."""
     return {cui: name for paper in papers().values() for name, cui in paper.names.items()}
+
+
+def checkpoints() -> dict[str, list[PaperModel]]:
+    """Return all checkpoints of the papers by name: the entry of each paper that has it.
+
+    A name is what the tables print. Where they print one name for several checkpoints, as they do
+    for BioBERT, each has a name of its own, such as `BioBERT v1.1`: a published number is of one
+    checkpoint.
+    """
+    by_name: dict[str, list[PaperModel]] = {}
+    for paper in papers().values():
+        for name, model in paper.models.items():
+            by_name.setdefault(name, []).append(model)
+    return dict(sorted(by_name.items()))
+
+
+def place(number: str) -> str:
+    """Name the place of numbers in a paper.
+
+    >>> place("5"), place("figure 8"), place("section 5.2")
+    ('table 5', 'figure 8', 'section 5.2')
+    """
+    return f"table {number}" if number.isdigit() else number
 
 
 def _standing_rows() -> Iterator[tuple[str, str, PublishedRow]]:
@@ -111,14 +134,14 @@ def published(
     """List what is published of a model, in the versions of papers that stand.
 
     Args:
-        model: its name in the tables.
+        model: a name of `checkpoints`, or MEAN.
         benchmark: its name.
         subset: of the benchmark.
         relation: a relation, `macro` or `micro`.
         method: its name, with a variant such as `xfactr:confidence` if it has one.
 
     Returns:
-        For each result the paper, the number of the table, and the row.
+        For each result the paper, the number of the table (see `place`), and the row.
     """
     name, _, variant = method.partition(":")
     wanted = (model, benchmark, subset, relation, name, variant)
@@ -148,6 +171,7 @@ def strongest(
         for paper, number, row in _standing_rows()
         if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
         and metric in row.values
+        and row.model != MEAN
     ]
     sign = 1 if lower else -1
     return min(rows, key=lambda entry: sign * entry[2].values[metric], default=None)

@@ -40,11 +40,13 @@ class Context:
     """A run of the gate, for checks that need more than their own values.
 
     `tables` are all validated tables, by name. A check adds to `reasons` why a row fails, by the
-    row's id: what can always be shown, and text of the data, which can be licensed.
+    row's id: what can always be shown, and text of the data, which can be licensed. `computed`
+    holds what takes long and several checks need, by a name.
     """
 
     tables: Mapping[str, pd.DataFrame]
     reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+    computed: dict[str, Any] = field(default_factory=dict)
 
 
 # Great Expectations calls a check with the arguments of the suite's file and nothing else, so the

@@ -186,12 +186,13 @@ def expect_groups_to_be_of_like_size(rows: pd.DataFrame, share: float) -> pd.Ser
     """No group is smaller than this share of its part's median group.
 
     The last column names a group, such as a relation, and the others what it is a part of, such as
-    a subset.
+    a subset. Of two middle groups the smaller one is the median, so that a large
+    group makes no other one small.
     """
     *part, _ = columns = list(rows.columns)
     sizes = rows.groupby(columns, dropna=False).size()
-    enough = sizes >= share * sizes.groupby(part).transform("median")
-    return pd.MultiIndex.from_frame(rows).map(enough).to_series(rows.index)
+    median = sizes.groupby(part).transform(lambda group: group.quantile(interpolation="lower"))
+    return pd.MultiIndex.from_frame(rows).map(sizes >= share * median).to_series(rows.index)
 
 
 @row_check
@@ -246,6 +247,17 @@ def expect_rows_to_be_used(
     expected = numbers - names.map(dropped_rows).fillna(0)
     expected = expected.clip(upper=at_most).where(expected >= at_least, 0)
     return ~is_meant | (row_names.map(use_counts).fillna(0) >= share * expected)
+
+
+@row_check
+def expect_rows_to_be_few(rows: pd.DataFrame, what: str, of: str, share: float) -> pd.Series:
+    """Of the table `sources`, rows of one kind are at most this share of those of another.
+
+    Columns `what, rows`.
+    """
+    kind, numbers = (rows[column] for column in rows.columns)
+    is_few = numbers[kind == what].sum() <= share * numbers[kind == of].sum()
+    return (kind != what) | is_few
 
 
 def has_answer(text: str, answers: Sequence[str]) -> bool:

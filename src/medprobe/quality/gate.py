@@ -10,7 +10,8 @@ import pandas as pd
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import Progress, show_progress
 from medprobe.quality.checks import Context, providing
-from medprobe.quality.suites import Suite
+from medprobe.quality.faults import describe
+from medprobe.quality.suites import Suite, SuiteEntry
 
 EXAMPLES: Final = 20  # failing rows that a report names, of each check
 NUMBER: Final = "row_number"  # column that the gate adds to a table, from 1
@@ -30,8 +31,8 @@ def run(
     Returns:
         One report per suite: table, rows, success, and `checks`, one per expectation. A check has
         type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (the number
-        and id of rows, and what is wrong) and `problem` (why it could not be checked, such as a
-        missing column).
+        and id of rows, their `fault` in words, and their values) and `problem` (why it could not be
+        checked, such as a missing column).
 
     Raises:
         BadInput: a suite's table is missing.
@@ -71,7 +72,7 @@ def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress)
     )
     results = sorted(outcome.results, key=lambda result: result.expectation_config.meta["number"])
     checks = [
-        {**entry.model_dump(), **_outcome(result, suite.row_id, text, context)}
+        {**entry.model_dump(), **_outcome(result, entry, suite.row_id, text, context)}
         for entry, result in zip(suite.entries, results, strict=True)
     ]
     bar.advance_to(bar.count + len(checks))
@@ -79,7 +80,9 @@ def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress)
     return {"table": suite.table, "rows": len(table), "success": success, "checks": checks}
 
 
-def _outcome(result: Any, row_id: list[str], text: bool, context: Context) -> dict[str, Any]:
+def _outcome(
+    result: Any, entry: SuiteEntry, row_id: list[str], text: bool, context: Context
+) -> dict[str, Any]:
     """The parts of Great Expectations' result that a report has."""
     details = result.result
     problems = {
@@ -95,7 +98,13 @@ def _outcome(result: Any, row_id: list[str], text: bool, context: Context) -> di
     return {
         "success": bool(result.success),
         "failing": len(rows),
-        "examples": [_failing(row, row_id, text, context) for row in rows[:EXAMPLES]],
+        "examples": [
+            {
+                **_failing(row, row_id, text, context),
+                "fault": describe(entry.type, entry.kwargs, row),
+            }
+            for row in rows[:EXAMPLES]
+        ],
         "problem": "; ".join(sorted(problems)),
     }
 

@@ -1,15 +1,15 @@
 """Whether texts name a disease: the gate reads UMLS and texts itself.
 
-This module shares nothing with the builder whose tables are checked, so that a mistake of the
+This module shares no search with the builder whose tables are checked, so that a mistake of the
 builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
 name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
-plurals and the order of its words, and inside longer words if it has three characters or more. A
-text is read without entities of HTML, without hyphens within words and with spelt letters joined.
-A name of several words can be run together, and each of its words can be an adjective.
+plurals and the order of its words, and inside longer words if it has three characters or more. All
+`readings` of a text are searched. A name of several words can be run together, and each of its
+words can be an adjective.
 
-The gate alone reads letters of other alphabets that look Latin as Latin ones. A loose search adds
-what can be another disease: one more word among those of the name, and the adjective of a single
-word.
+The gate alone reads what looks like a Latin letter as one: letters of other alphabets, circled and
+squared ones, digits within long words, and text that is written backwards. `likely` finds what can
+be another disease.
 """
 
 import html
@@ -21,9 +21,11 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from ahocorasick_rs import AhoCorasick
 from confusable_homoglyphs import confusables
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.readings import readings, spellings
 
 CUI: Final = 8  # characters
 ENGLISH: Final = "|ENG|"
@@ -33,14 +35,17 @@ ARTICLES: Final = ("a", "an", "of", "the")
 ENDINGS: Final = ("ides", "ata", "ies", "es", "is", "us", "as", "ys", "um", "s", "i", "y", "e", "a")
 SHORTEST: Final = 5  # letters of a word that is cut
 ROOT: Final = 3  # letters that stay of it
-LATIN: Final = re.compile("[A-Za-z]")
-LETTER: Final = r"[^\W\d_]"
-SPELT: Final = re.compile(  # C.L.N. or C L N
-    rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
-)
-HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
+LATIN: Final = re.compile("[A-Za-z]")
+NAMED_LATIN: Final = re.compile(  # Unicode's names of characters that are Latin letters in disguise
+    r"(?:LETTER ([A-Z]) WITH .*|SMALL CAPITAL ([A-Z])|DOTLESS ([A-Z])"
+    r"|(?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])|INDICATOR SYMBOL LETTER ([A-Z]))$"
+)
+BACKWARDS: Final = re.compile("\u202e([^\u202c]*)\u202c?")  # a right-to-left override
+LONG_WORD: Final = re.compile(r"[A-Za-z0-9@$|]{6,}")
+DIGITS: Final = [str.maketrans("013457@$|", f"o{one}eastasl") for one in "il"]
+LETTERS: Final = 4  # of a long word with digits in place of others
 
 
 def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
@@ -72,7 +77,7 @@ def normalise(text: str) -> NormalisedText:
     visible = "".join(
         character
         for character in unicodedata.normalize("NFKD", text)
-        if unicodedata.category(character) not in {"Mn", "Cf"}
+        if unicodedata.category(character) not in {"Mn", "Me", "Cf"}
     )
     folded = unicodedata.normalize("NFKD", visible.casefold()).replace("\u2019", "'")
     parts = "".join(c if c.isalnum() or c in "'_" else " " for c in folded).split()
@@ -81,81 +86,104 @@ def normalise(text: str) -> NormalisedText:
     return NormalisedText(" ".join(words), frozenset(words) | _plurals(text), roots)
 
 
+def stem(root: str) -> str:
+    """A root without the ending of an adjective.
+
+    >>> [stem(normalise(word).roots[0]) for word in ("dystrophic", "dystrophies", "toxic")]
+    ['dystroph', 'dystroph', 'toxic']
+    """
+    return ADJECTIVE.sub("", root)
+
+
 class Diseases:
     """Finds the diseases of these names, pairs of a name and a CUI, in texts.
 
-    With `loose` the search is the loose one.
+    >>> Diseases([("fever, acute", "C1"), ("TB", "C2")]).find("an acute or chronic fever")
+    {'C1': 'fever, acute'}
     """
 
-    def __init__(self, names: Iterable[tuple[str, str]], *, loose: bool = False) -> None:
-        self._loose = loose
-        self._by_line: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        by_line: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_word: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_root: dict[str, list[tuple[Counter[str], tuple[str, str]]]] = defaultdict(list)
         for name in set(names):
-            line, _, roots = normalise(name[0])
-            if len(line) < WITHIN_WORDS:
-                self._by_word[line].add(name)
-                continue
-            self._by_line[line].add(name)
-            if " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
-                self._by_line[together].add(name)
-            if roots := self._stems(roots, several=len(roots) > 1):
-                self._by_root[min(roots)].append((Counter(roots), name))
+            for spelling in spellings(plain(name[0])):
+                line, _, roots = normalise(spelling)
+                if len(line) < WITHIN_WORDS:
+                    self._by_word[line].add(name)
+                    continue
+                by_line[line].add(name)
+                if " " in line and len(together := line.replace(" ", "")) >= RUN_TOGETHER:
+                    by_line[together].add(name)
+                if stems := [stem(root) for root in roots] if len(roots) > 1 else roots:
+                    self._by_root[min(stems)].append((Counter(stems), name))
         self._by_word.pop("", None)
+        self._lines = [*by_line.items()]
+        self._search = AhoCorasick([line for line, _ in self._lines])
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text names: the longest name that it has of each, by CUI."""
-        names = [name for reading in _readings(text) for name in self._find(reading)]
-        names.sort(key=lambda name: (len(name[0]), name))
-        return {cui: name for name, cui in names}
-
-    def _stems(self, roots: list[str], *, several: bool) -> list[str]:
-        """The roots by which names of one word, or of several ones, are compared."""
-        cut = several or self._loose
-        return [ADJECTIVE.sub("", root) for root in roots] if cut else roots
+        texts = {reading for form in {plain(text), *_unmasked(text)} for reading in readings(form)}
+        names = {name for reading in texts for name in self._find(reading)}
+        return {cui: name for name, cui in sorted(names, key=lambda name: (len(name[0]), name))}
 
     def _find(self, text: str) -> list[tuple[str, str]]:
         """The names, with their CUIs, that a text has."""
         line, words, roots = normalise(text)
-        single, stems = self._stems(roots, several=False), self._stems(roots, several=True)
-        names_in_text = [
-            name for part, names in self._by_line.items() if part in line for name in names
-        ]
-        names_in_text += [
+        found = self._search.find_matches_as_indexes(line, overlapping=True)
+        names = [name for number, _, _ in found for name in self._lines[number][1]]
+        names += [
             name for word in words if len(word) > 1 for name in self._by_word.get(word, ())
         ]  # a single character names nothing
-        for root in {*single, *stems}:
-            for root_counts, name in self._by_root.get(root, ()):
-                total = root_counts.total()
-                roots = stems if total > 1 else single
-                size = total + 1 if self._loose and total > 1 else total
-                starts = range(max(1, len(roots) - size + 1))
-                windows = (roots[start : start + size] for start in starts)
-                if any(root in window and root_counts <= Counter(window) for window in windows):
-                    names_in_text.append(name)
-        return names_in_text
+        stems = [stem(root) for root in roots]
+        for root in {*roots, *stems}:
+            for counts, name in self._by_root.get(root, ()):
+                size = counts.total()
+                places = stems if size > 1 else roots
+                starts = range(len(places) - size + 1)
+                if any(counts == Counter(places[start : start + size]) for start in starts):
+                    names.append(name)
+        return names
 
 
-def _readings(text: str) -> set[str]:
-    """A text as a person reads it: plain, without hyphens within words, spelt words joined.
+def plain(text: str) -> str:
+    """A text with Latin letters for all characters that look like them, read from left to right.
 
-    >>> sorted(_readings("a C.L.N. of dys-trophy"))
-    ['a C.L.N. of dys-trophy', 'a C.L.N. of dystrophy', 'a CLN of dys-trophy']
+    >>> plain("c\u0131\u0280\u0280h\u20dd osis \u202ereveF\u202c")
+    'cirrh\u20dd osis Fever'
     """
-    plain = "".join(map(as_latin, html.unescape(text)))
-    joined = SPELT.sub(lambda match: re.sub(r"[.\s]", "", match[0]), plain)
-    return {plain, HYPHEN.sub("", plain), joined}
+    text = html.unescape(text)
+    if text.isascii():
+        return text
+    text = BACKWARDS.sub(lambda override: override[1][::-1], text)
+    return unicodedata.normalize("NFKC", "".join(map(as_latin, text)))
+
+
+def _unmasked(text: str) -> set[str]:
+    """A text with letters for the digits and signs within its long words: "dystr0phy"."""
+    words = {word for word in LONG_WORD.findall(plain(text)) if not word.isalpha()}
+    masked = {word for word in words if sum(map(str.isalpha, word)) >= LETTERS}
+    readings = set()
+    for table in DIGITS:
+        reading = plain(text)
+        for word in masked:
+            reading = reading.replace(word, word.translate(table))
+        readings.add(reading)
+    return readings
 
 
 @cache
 def as_latin(character: str) -> str:
-    """The Latin letter that a letter of another alphabet looks like, by Unicode's confusables.
+    """The Latin letter that a character looks like, by its name or by Unicode's confusables.
 
-    >>> "".join(map(as_latin, "f\u0435v\u0435r, \u03b2"))
-    'fever, \u03b2'
+    >>> "".join(map(as_latin, "f\u0435v\u0435r, \u03b2, \u0131\u1d00\U0001f170"))
+    'fever, \u03b2, iaA'
     """
-    if not character.isalpha() or unicodedata.name(character, "").startswith("LATIN"):
+    name = unicodedata.name(character, "")
+    if disguised := NAMED_LATIN.search(name):
+        letter = next(filter(None, disguised.groups()))
+        return letter if re.search("LATIN CAPITAL|INDICATOR", name) else letter.lower()
+    if not character.isalpha() or name.startswith("LATIN"):
         return character
     entry = confusables.is_confusable(character, greedy=True) or [{"homoglyphs": []}]
     letters = [other["c"] for other in entry[0]["homoglyphs"] if LATIN.fullmatch(other["c"])]
@@ -172,12 +200,12 @@ def _without_possessive(part: str) -> str:
 
 def _plurals(text: str) -> set[str]:
     """Abbreviations of two capitals or digits that are in the plural: `mi` for "MIs"."""
-    plain = "".join(
+    words = "".join(
         c if c.isalnum() or c == "_" else " " for c in unicodedata.normalize("NFKC", text)
-    )
+    ).split()
     return {
         word[:2].lower()
-        for word in plain.split()
+        for word in words
         if len(word) == 3 and word[2] == "s" and word[:2].isascii() and word[:2] == word[:2].upper()
         if "_" not in word
     }

@@ -1,6 +1,13 @@
-"""MedLAMA's expectations: facts that UMLS has, read again from its own file."""
+"""MedLAMA's expectations: facts that UMLS has, read again from its own files.
 
+This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
+itself. Source: UMLS Reference Manual, tables MRREL and MRCONSO.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -9,7 +16,10 @@ from medprobe.core.errors import BadInput
 from medprobe.quality.checks import row_check
 
 MRREL = places.DATA / "umls/MRREL.RRF"
-CUI1, CUI2, RELA = 0, 4, 7  # fields: CUI2 has the relation to CUI1
+MRCONSO = places.DATA / "umls/MRCONSO.RRF"
+CUI1, AUI1, CUI2, AUI2, RELA, SAB = 0, 1, 4, 5, 7, 10  # fields: CUI2 has the relation to CUI1
+CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO
+PREFERRED: Final = {1: "ENG", 2: "P", 4: "PF", 6: "Y", 16: "N"}  # LAT, TS, STT, ISPREF, SUPPRESS
 
 
 @row_check
@@ -17,25 +27,95 @@ def expect_facts_to_be_in_umls(rows: pd.DataFrame, sample: int) -> pd.Series:
     """Every fact of a sample of rows is in MRREL.RRF.
 
     Columns `relation, subject_id, answer_ids`. The sample has this many rows, or all; the same
-    table has the same sample. Source: UMLS Reference Manual, table MRREL.
+    table has the same sample.
     """
     relation, subject, _ = rows.columns
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
     facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject]))
+    pairs = {(fact.relation, fact.subject, fact.answer) for fact in facts}
     accepted = pd.Series(True, index=rows.index)
     for row, name, cui, answer_ids in drawn.itertuples(name=None):
-        accepted[row] = all((name, cui, answer) in facts for answer in answer_ids)
+        accepted[row] = all((name, cui, answer) in pairs for answer in answer_ids)
     return accepted
 
 
-def _facts(path: Path, relations: set[str], subjects: set[str]) -> set[tuple[str, str, str]]:
-    """`(relation, subject, object)` by CUI, of these relations and subjects."""
+@row_check
+def expect_answers_to_be_complete(
+    rows: pd.DataFrame, vocabularies: Sequence[str], names: str, sample: int
+) -> pd.Series:
+    """Every right answer of a sample of rows is there: a query of too many is dropped, not cut.
+
+    Columns `relation, subject_id, subject, answers`. Right are the names of all tails that these
+    vocabularies give the subject, under its name, in MRREL.RRF: the names of the rows' own atoms,
+    or with `names` "preferred" the concepts' preferred English ones. The sample has this many rows,
+    or all.
+    """
+    relation, subject_id, *_ = rows.columns
+    drawn = rows.sample(min(sample, len(rows)), random_state=0)
+    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject_id]))
+    facts = [fact for fact in facts if fact.vocabulary in vocabularies]
+    cuis = {cui for fact in facts for cui in (fact.subject, fact.answer)}
+    name_of = _preferred_names(MRCONSO, cuis) if names == "preferred" else _atoms(MRCONSO, cuis)
+    right: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for fact in facts:
+        subject, answer = (
+            name_of.get(cui if names == "preferred" else atom, name_of.get(cui, ""))
+            for cui, atom in ((fact.subject, fact.subject_atom), (fact.answer, fact.answer_atom))
+        )
+        if answer:
+            right[fact.relation, fact.subject, subject].add(answer)
+    accepted = pd.Series(True, index=rows.index)
+    for row, name, cui, subject, answers in drawn.itertuples(name=None):
+        accepted[row] = right[name, cui, subject] <= {*answers}
+    return accepted
+
+
+class UmlsFact(NamedTuple):
+    """A row of MRREL: `subject` has the relation to `answer`, by CUI, and both by AUI."""
+
+    relation: str
+    subject: str
+    subject_atom: str
+    answer: str
+    answer_atom: str
+    vocabulary: str
+
+
+def _facts(path: Path, relations: set[str], subjects: set[str]) -> list[UmlsFact]:
+    """The facts of these relations and subjects."""
+    facts = []
+    for line in _lines(path):
+        fields = line.split("|", SAB + 1)
+        if fields[CUI2] in subjects and fields[RELA] in relations:
+            vocabulary = fields[SAB] if len(fields) > SAB else ""
+            fact = (fields[RELA], fields[CUI2], fields[AUI2], fields[CUI1], fields[AUI1])
+            facts.append(UmlsFact(*fact, vocabulary))
+    return facts
+
+
+def _atoms(path: Path, cuis: set[str]) -> dict[str, str]:
+    """The names of these concepts' atoms by AUI, and the last name of each concept by its CUI."""
+    names = {}
+    for line in _lines(path):
+        if line[: line.find("|")] in cuis:
+            fields = line.split("|")
+            names[fields[AUI]] = names[fields[CUI]] = fields[STR]
+    return names
+
+
+def _preferred_names(path: Path, cuis: set[str]) -> dict[str, str]:
+    """The first preferred English name of each concept."""
+    names: dict[str, str] = {}
+    for line in _lines(path):
+        if line[: line.find("|")] in cuis:
+            fields = line.split("|")
+            if all(fields[place] == value for place, value in PREFERRED.items()):
+                names.setdefault(fields[CUI], fields[STR])
+    return names
+
+
+def _lines(path: Path) -> Iterator[str]:
     if not path.is_file():
         raise BadInput(path, "no such file", "the gate reads a sample of facts again")
-    facts = set()
     with path.open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            fields = line.split("|", RELA + 1)
-            if fields[CUI2] in subjects and fields[RELA] in relations:
-                facts.add((fields[RELA], fields[CUI2], fields[CUI1]))
-    return facts
+        yield from lines

@@ -27,11 +27,13 @@ def page(subject: str, reports: list[dict[str, Any]]) -> str:
 
 
 def failing_rows(check: dict[str, Any]) -> list[str]:
-    """One line per failing row of a check: its number, its id, and what is wrong."""
+    """One line per failing row of a check: its number, its id, its fault and its values."""
     lines = []
     for example in check["examples"]:
         name = f"row {example['number']:,}, {example['row']}".removesuffix(", ")
-        fields = {key: value for key, value in example.items() if key not in ("number", "row")}
+        named = ("number", "row", "fault")
+        fields = {key: value for key, value in example.items() if key not in named}
         values = ", ".join(f"{key} = {value!r}" for key, value in fields.items())
-        lines.append(f"{name}: {values}" if values else name)
+        fault = example.get("fault", "")
+        lines.append(": ".join(filter(None, [name, fault, values])))
     return lines

@@ -6,7 +6,7 @@ itself.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,19 +19,25 @@ from medprobe.quality.checks import row_check
 
 MASK: Final = "[MASK]"
 IDS: Final = ("uuid", "id")  # keys of a record's own id
-LABELS: Final = ("obj_label", "obj_labels")  # keys of the names of all its objects
+LABELS: Final = ("obj_label", "obj_labels")
 SourceLine = tuple[Path, dict[str, Any]]  # with its file
 
 
 @row_check
 def expect_facts_to_be_in_records(
-    rows: pd.DataFrame, files: str, query_id: str, templates: Mapping[str, str], sample: int
+    rows: pd.DataFrame,
+    *,
+    files: str,
+    query_id: str,
+    templates: Mapping[str, str],
+    sample: int,
+    labels: Sequence[str] = LABELS,
 ) -> pd.Series:
     """Each fact of a sample of rows is the one of the record that it was made of.
 
     Columns `query_id, relation, subject, subject_id, prompt, answers, answer_ids`. The record has
-    the relation, the subject, every answer and no other object. The prompt is one of its sentences,
-    or a template of the relation.
+    the relation, the subject, every answer and no further object. The prompt is one of its
+    sentences, or a template of the relation.
 
     Args:
         rows: of `queries`.
@@ -39,6 +45,7 @@ def expect_facts_to_be_in_records(
         query_id: a pattern whose group is the record's id in a query's id.
         templates: templates of relations that the files have none of.
         sample: how many rows are drawn. The same table has the same sample.
+        labels: keys of a record that have the names of all its objects, which are all answers.
     """
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
     ids = drawn["query_id"].str.extract(f"^{query_id}$", expand=False)
@@ -53,16 +60,20 @@ def expect_facts_to_be_in_records(
                 records[str(line[key])].append((path, line))
     accepted = pd.Series(True, index=rows.index)
     for name, fact in zip(ids, drawn.itertuples(), strict=True):
-        accepted[fact.Index] = any(_agrees(record, fact, wordings) for record in records[name])
+        accepted[fact.Index] = any(
+            _agrees(record, fact, wordings, labels) for record in records[name]
+        )
     return accepted
 
 
-def _agrees(record: SourceLine, fact: Any, wordings: Mapping[str, set[str]]) -> bool:
+def _agrees(
+    record: SourceLine, fact: Any, wordings: Mapping[str, set[str]], labels: Sequence[str]
+) -> bool:
     """Whether a record has the fact of a row of `queries`."""
     path, line = record
     relations = (line.get("predicate_id"), line.get("pred"), path.stem, path.parent.name)
     subjects = {"", *(str(line.get(key)) for key in IDS), *_texts(line, "sub")}
-    labels = {name for key in LABELS for name in _flat(line.get(key)) if name.strip()}
+    names = {name for key in labels for name in _flat(line.get(key)) if name.strip()}
     evidences = [evidence.get("masked_sentence") for evidence in line.get("evidences", ())]
     sentences = [*_flat(line.get("masked_sentences")), *_flat(evidences)]
     prompts = {text.replace("[X]", fact.subject) for text in wordings[fact.relation]}
@@ -71,7 +82,7 @@ def _agrees(record: SourceLine, fact: Any, wordings: Mapping[str, set[str]]) -> 
         fact.relation.lower() in {str(name).lower().removesuffix("_test") for name in relations}
         and {fact.subject, fact.subject_id} <= subjects
         and {*fact.answers, *fact.answer_ids} <= _texts(line, "obj")
-        and labels <= {*fact.answers}
+        and names <= {*fact.answers}
         and fact.prompt in prompts
     )
 

@@ -8,10 +8,11 @@
 
 `row_id` are columns that name a row without showing text of the data. An expectation of severity
 `critical`, the default, stops the pipeline; a `warning` or `info` is only shown. An argument
-`{"$PARAMETER": "negatives"}` is the benchmark's setting of that name in `params.yaml`. A suite of
-`{"like": "table/queries.json"}` has that suite's expectations before its own. Great Expectations
-silently drops expectations that it does not know or cannot read. So each expectation is made here,
-and one that cannot be made is an error.
+`{"$PARAMETER": "negatives"}` is the benchmark's setting of that name in `params.yaml`; a `default`
+next to it holds for builders without that setting. A suite of `{"like": "table/queries.json"}` has
+that suite's expectations before its own. Great Expectations silently drops expectations that it
+does not know or cannot read. So each expectation is made here, and one that cannot be made is an
+error.
 """
 
 import json
@@ -73,7 +74,7 @@ def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> li
         if not (path := folder / f"{table}.json").is_file():
             raise BadInput(path, "no such suite", "write what is expected of this table")
     quality.register()
-    return [_read(path, settings) for path in sorted(folder.glob("*.json"))]
+    return [_read(path, settings) for path in sorted(folder.glob("[!.]*.json"))]
 
 
 def folders(folder: Path) -> list[Path]:
@@ -81,7 +82,7 @@ def folders(folder: Path) -> list[Path]:
 
     They are the folder itself, and those of the suites that it extends by `like`.
     """
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("[!.]*.json")]
     like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
     return [folder, *sorted(like - {folder})]
 
@@ -115,6 +116,8 @@ def _resolve_parameter(value: Any, settings: Mapping[str, Any], where: str) -> A
     if not isinstance(value, dict) or "$PARAMETER" not in value:
         return value
     if (name := str(value["$PARAMETER"])) not in settings:
+        if "default" in value:
+            return value["default"]
         raise BadInput(where, f"no setting '{name}'{nearest(name, [*settings])}")
     value = settings[name]
     return list(value) if isinstance(value, (dict, tuple)) else value

@@ -8,7 +8,7 @@ from medprobe.core.tables import BASELINE
 from medprobe.figures.rows import comparable
 from medprobe.metrics.subset_tests import contrast_name
 from medprobe.metrics.summary import MEANS
-from medprobe.papers import papers, strongest
+from medprobe.papers import papers, place, strongest
 from medprobe.report import standings
 from medprobe.report.baselines import baselines
 from medprobe.report.blocks import Block, Cell, Choice, Table
@@ -104,7 +104,7 @@ def _published(results: Results, entry: Standing) -> Iterator[Line]:
     printed, spread = row.values[entry.metric], row.std.get(entry.metric)
     same = data_note(results, entry.benchmark, entry.subset, paper)
     gap = entry.best["value"] - printed / scale
-    notes = [f"{row.model}, {row.method}", f"{paper.version}, table {number}"]
+    notes = [f"{row.model}, {row.method}", f"{paper.version}, {place(number)}"]
     text = f"{printed:g}" + (f" ± {spread:g}" if spread else "")
     yield [
         Cell("How good are published models?", note=f"the paper's data? {same}"),

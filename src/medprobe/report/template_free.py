@@ -4,6 +4,7 @@ Each analysis is a table and a drawing (Shaier et al., section 5).
 """
 
 from collections.abc import Hashable, Mapping
+from math import nan
 from typing import Any, Final
 
 import pandas as pd
@@ -16,10 +17,12 @@ from medprobe.metrics.template_free.data_sets import (
     METHOD,
     PARALLEL,
     WITH_DISTRACTORS,
+    DataSet,
     data_sets,
     home,
 )
-from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, part
+from medprobe.papers import MEAN, papers, published
+from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING
 from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, p_cell
@@ -41,6 +44,7 @@ def chapter(results: Results) -> list[Chapter]:
     parts = [
         *_rankings(results),
         *_parallel(results),
+        *_means(results),
         *_perplexity(results),
         *_templates(results),
         *_overconfidence(results),
@@ -101,6 +105,48 @@ def _parallel(results: Results) -> list[Part]:
     return part("Scores over the same facts", [drawing, _table(table, formats, caption, **about)])
 
 
+def _means(results: Results) -> list[Part]:
+    """Each data set's means over models, and those that the paper prints."""
+    points = results.template_free.get("perplexity")
+    if points is None:
+        return []
+    rows = []
+    for data in data_sets(results.builders):
+        of_set = points[points["name"] == data.name]
+        row = {"name": data.name, "kind": data.kind, "models": of_set["model"].nunique()}
+        for metric, method in (("acc_at_1", METHOD), ("perplexity", "perplexity")):
+            row[metric] = of_set[metric].mean()
+            row[f"{metric} in print"] = _printed_mean(results, data, method, metric)
+        rows += [row] if len(of_set) else []
+    table = pd.DataFrame(rows)
+    is_printed = table.filter(like=" in print").notna().any(axis=None)
+    if not is_printed:
+        table = table[[name for name in table if not name.endswith(" in print")]]
+    formats = {"acc_at_1": SHARE, "perplexity": "{:,.1f}", "perplexity in print": "{:,.2f}"}
+    heads = {"acc_at_1 in print": "acc@1 in print, %"}
+    caption = "Micro means of queries, then the mean over models"
+    caption += ". In print: over the paper's sixteen" if is_printed else ""
+    notes = _notes("figure 2", "5") if is_printed else []
+    return part("Means over models", [_table(table, formats, caption, **heads)], notes)
+
+
+def _printed_mean(
+    results: Results, data: DataSet, method: str, metric: str, relation: str = "micro"
+) -> float:
+    """The mean over the paper's models as it is printed; none where the facts are invented."""
+    about = results.benchmarks.get(data.benchmark)
+    if about is None or about.invented:
+        return nan
+    rows = published(MEAN, results.printed(data.benchmark), data.subset, relation, method)
+    return next((row.values[metric] for *_, row in rows if metric in row.values), nan)
+
+
+def _notes(*places: str) -> list[Block]:
+    """What contradicts itself in these tables, figures and sections of the paper."""
+    tables = papers()["template_free"].tables
+    return paragraph(*(note for place in places for note in tables[place].notes))
+
+
 def _perplexity(results: Results) -> list[Part]:
     points, correlations = (
         results.template_free.get(name) for name in ("perplexity", "correlation")
@@ -138,8 +184,19 @@ def _templates(results: Results) -> list[Part]:
     plot = plots.intervals(named, "relation", "model", plots.label("acc_at_10"), True)
     drawing = Drawing("template-free-templates", plot, "acc@10 of each template of Google-RE.")
     about = {"relation": "template", "value": "acc@10", "n": "queries"}
+    google_re = next(data for data in data_sets(results.builders) if data.subset == PARALLEL[0][1])
+    printed = [
+        _printed_mean(results, google_re, METHOD, "acc_at_10", row.relation)
+        if row.model == "mean"
+        else nan
+        for row in table.itertuples()
+    ]
+    is_printed = pd.notna(printed).any()
+    if is_printed:
+        named.insert(named.columns.get_loc("value") + 1, "in print, %", printed)
     numbers = _table(named, {"value": SHARE, "n": "{:.0f}"}, **about)
-    return part("Template by template", [drawing, numbers])
+    notes = _notes("section 5.2") if is_printed else []
+    return part("Template by template", [drawing, numbers], notes)
 
 
 def _overconfidence(results: Results) -> list[Part]:

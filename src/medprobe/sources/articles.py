@@ -5,17 +5,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from lxml import etree
+from lxml.etree import Entity
+
 from medprobe.core.errors import BadInput
+from medprobe.sources.entity_names import entity_text
 from medprobe.sources.records import read_text
 from medprobe.sources.texts import GET, Document, files, keep_nonempty
 
-LEFT_OUT: Final = {  # parts of a paragraph that are not running text
-    "disp-formula",
-    "fig",
-    "inline-formula",
-    "table-wrap",
-    "tex-math",
-    "xref",
+LEFT_OUT: Final = {  # parts of an article that are not running text
+    *("disp-formula", "disp-formula-group", "fig", "fig-group", "inline-formula"),
+    *("table-wrap", "table-wrap-group", "tex-math"),
+}
+POINTERS: Final = {  # kinds of xref whose text is a number or label; others are words of the text
+    *("aff", "app", "author-notes", "award", "bibr", "boxed-text", "chem", "contrib", "corresp"),
+    *("disp-formula", "fig", "fn", "media", "plate", "scheme", "sec", "statement"),
+    *("supplementary-material", "table", "table-fn"),
+}
+INLINE: Final = {  # elements within a word or a line; what is no such element ends a word
+    *("abbrev", "bold", "email", "ext-link", "fixed-case", "hr", "institution", "italic"),
+    *("milestone-end", "milestone-start", "monospace", "named-content", "overline", "roman"),
+    *("sans-serif", "sc", "strike", "styled-content", "sub", "sup", "underline", "uri", "xref"),
 }
 
 
@@ -24,7 +34,8 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
 
     Args:
         path: a folder of `.xml`, `.nxml` and `.txt` files, or one file.
-        skipped: counts articles without text, which are left out.
+        skipped: counts articles without text, which are left out, and elements of articles that
+            are not running text, by their names.
 
     Yields:
         Documents. An id is the article's PMC or PubMed number, otherwise the file's name.
@@ -38,13 +49,11 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
             continue
         for article in _root(file).iter("{*}article"):
             yield from keep_nonempty(
-                Document(_identifier(article) or file.stem, _text(article)), skipped
+                Document(_identifier(article) or file.stem, _text(article, skipped)), skipped
             )
 
 
 def _root(file: Path) -> Any:
-    from lxml import etree
-
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
     )
@@ -67,31 +76,44 @@ def _identifier(article: Any) -> str:
     return next((numbers[kind] for kind in ("pmc", "pmcid", "pmid") if numbers.get(kind)), "")
 
 
-def _text(article: Any) -> str:
+def _text(article: Any, skipped: Counter[str]) -> str:
     parts = [
         *article.iterfind("{*}front/{*}article-meta/{*}title-group/{*}article-title"),
         *article.iterfind("{*}front/{*}article-meta/{*}abstract"),
         *article.iterfind("{*}body"),
     ]
-    return "\n".join(block for part in parts for block in _blocks(part))
+    return "\n".join(block for part in parts for block in _blocks(part, skipped))
 
 
-def _blocks(part: Any) -> Iterator[str]:
-    """The text of each title and paragraph; nested ones are read once."""
-    name = _name(part)
-    if name in ("p", "title", "article-title"):
-        yield "".join(_running(part))
-    elif name not in LEFT_OUT:
+def _blocks(part: Any, skipped: Counter[str]) -> Iterator[str]:
+    """The text of each element that has text of its own; nested ones are read once."""
+    if _is_left_out(part):
+        skipped[f"element {_name(part)}"] += 1
+    elif (part.text or "").strip() or any((child.tail or "").strip() for child in part):
+        yield "".join(_running(part, skipped))
+    else:
         for child in part:
-            yield from _blocks(child)
+            yield from _blocks(child, skipped)
 
 
-def _running(node: Any) -> Iterator[str]:
+def _running(node: Any, skipped: Counter[str]) -> Iterator[str]:
     yield node.text or ""
     for child in node:
-        if _name(child) not in LEFT_OUT and _name(child):
-            yield from _running(child)
+        if child.tag is Entity:
+            yield entity_text(child)
+        elif _is_left_out(child):
+            skipped[f"element {_name(child)}"] += 1
+        elif name := _name(child):
+            end = "" if name in INLINE else " "
+            yield end
+            yield from _running(child, skipped)
+            yield end
         yield child.tail or ""
+
+
+def _is_left_out(node: Any) -> bool:
+    name = _name(node)
+    return name in LEFT_OUT or (name == "xref" and node.get("ref-type") in POINTERS)
 
 
 def _name(node: Any) -> str:

@@ -46,8 +46,8 @@ def read(path: Path, cache: Path) -> Vectors:
         cache: the folder of a converted copy, which is made again when the file changes.
 
     Raises:
-        BadInput: the file is missing, a first column is not a CUI, a CUI occurs twice, or a value
-            is not a number.
+        BadInput: the file is missing, a first column is not a CUI, a CUI occurs twice, a value is
+            not a number, a column is no dimension, or a vector is zero.
     """
     if not path.is_file():
         raise BadInput(path, "no such file", "get cui2vec_pretrained.csv and put it there")
@@ -68,6 +68,10 @@ def _convert(path: Path, copy: Path) -> None:
             raise BadInput(
                 f"{path}, line 1", "expected a header, then one concept per line", DOWNLOAD_AGAIN
             )
+        expected = [f"V{number}" for number in range(1, table.width)]
+        if wrong := [name for name in table.columns[1:] if name not in expected]:
+            problem = f"column {quote(wrong[0])}, expected V1 to V{table.width - 1}"
+            raise BadInput(f"{path}, line 1", problem, "leave out what is no dimension")
         cuis = table.to_series(0).to_list()
         values = table.select(pl.exclude(table.columns[0]).cast(pl.Float32))
     except pl.exceptions.PolarsError as error:
@@ -87,8 +91,10 @@ def _convert(path: Path, copy: Path) -> None:
     if invalid_rows.size:
         raise BadInput(f"{path}, line {invalid_rows[0] + 2}", "a value is missing or not a number")
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    for row in np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))[:1]:
+        problem = "a vector of length 0, or too long for 32 bits, has no direction"
+        raise BadInput(f"{path}, line {row + 2}", problem, DOWNLOAD_AGAIN)
     with replacing(copy) as folder:
         folder.mkdir()
-        unit = np.ascontiguousarray(matrix / np.maximum(lengths, np.finfo(np.float32).tiny))
-        np.save(folder / "vectors.npy", unit)
+        np.save(folder / "vectors.npy", np.ascontiguousarray(matrix / lengths))
         (folder / "cuis.txt").write_text("\n".join(cuis), encoding="utf-8")

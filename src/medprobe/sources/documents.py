@@ -1,9 +1,11 @@
 """An index of a text resource: which documents mention which entities.
 
 An index is a folder: `index.json` (what it was made from, and counts), and for each share of the
-resource's files a folder with `documents.parquet` (`document, id, text`: those that mention two
-or more entities) and `mentions.parquet` (`document, start, end, cui`). A resource is scanned
-again only if its files, the names or the code have changed. Memory does not grow with a resource.
+resource's files a folder with `ids.parquet` (`document, id`: all that were read),
+`documents.parquet` (`document, id, text`: those that mention two or more entities) and
+`mentions.parquet` (`document, start, end, cui`). A resource is scanned again only if its files, its
+categories, the names or the code have changed, and not for another sample of it. Memory does not
+grow with a resource, but for the ids of one that is sampled.
 """
 
 import hashlib
@@ -20,8 +22,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import PositiveInt, model_validator
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, nearest
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Section
@@ -45,20 +48,65 @@ READERS: Final[dict[str, tuple[Reader, tuple[str, ...]]]] = {  # with the ending
 
 
 class Resource(Section):
-    """A text resource: its form, and its file or folder below `data/`."""
+    """A text resource: its form, its file or folder below `data/`, and what is taken of it."""
 
     form: Literal["notes", "articles", "texts"]
     """`notes` (MIMIC-III), `articles` (JATS XML), or `texts`."""
     path: Path
     """File or folder below `data/`."""
+    categories: tuple[str, ...] = ()
+    """Of `notes`: the values of CATEGORY whose notes are taken, such as `Discharge summary`. Empty:
+    all."""
+    sample: PositiveInt | None = None
+    """Take so many documents, drawn by the seed from all (of the `categories`). Empty: all."""
+
+    @model_validator(mode="after")
+    def _check_categories(self) -> "Resource":
+        if self.categories and self.form != "notes":
+            raise ValueError(f"{self.form} have no categories: only notes have")
+        return self
 
 
 class Index:
-    """The index of one resource in its folder."""
+    """The index of one resource in its folder, or of a sample of its documents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.description: dict[str, Any] = json.loads((folder / "index.json").read_text("utf-8"))
+        self._sample: list[int] | None = None  # numbers of documents
+
+    def draw(self, size: int, seed: int) -> "Index":
+        """Return the index of a sample of the documents that were read.
+
+        The draw depends on the documents' ids, not on their order.
+
+        Args:
+            size: of the sample.
+            seed: of the draw.
+
+        Raises:
+            BadInput: the resource has fewer documents.
+        """
+        if size > (documents := self.description["documents"]):
+            problem = f"{documents:,} documents, from which {size:,} cannot be drawn"
+            raise BadInput(self.description["path"], problem, "correct the resource's sample")
+        table = self._table("ids").collect()
+        keys = (
+            (_digest(f"{seed}|{name}"), name, number)
+            for number, name in zip(table["document"], table["id"], strict=True)
+        )
+        sampled = Index(self.folder)
+        sampled._sample = sorted(number for *_, number in heapq.nsmallest(size, keys))
+        rows = {
+            count: sampled._table(name).select(pl.len()).collect().item()
+            for count, name in (("kept", "documents"), ("mentions", "mentions"))
+        }
+        sampled.description |= {"documents": size, **rows}
+        sampled.description["skipped"] = {
+            **self.description["skipped"],
+            "not drawn": documents - size,
+        }
+        return sampled
 
     def shared(self, pairs: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
         """Draw documents that mention both entities of a pair.
@@ -115,8 +163,11 @@ class Index:
         return {cui: documents_by_cui.get(cui, np.empty(0, np.int64)) for cui in cuis}
 
     def _table(self, name: str) -> pl.LazyFrame:
-        """The documents or mentions of all shares."""
-        return pl.scan_parquet(sorted(self.folder.glob(f"*/{name}.parquet")), glob=False)
+        """The documents, mentions or ids of all shares, as far as they are in the sample."""
+        table = pl.scan_parquet(sorted(self.folder.glob(f"*/{name}.parquet")), glob=False)
+        if self._sample is None:
+            return table
+        return table.filter(pl.col("document").is_in(self._sample))
 
     def _rows(self, name: str, documents: list[int]) -> pl.DataFrame:
         """The rows of these documents; the range passes over row groups that hold none."""
@@ -136,6 +187,7 @@ def open_index(
     names: list[tuple[str, str]],
     folder: Path,
     *,
+    seed: int = 0,
     executor: Executor = in_this_process,
 ) -> Index:
     """Open the index of a resource; it is built first unless it has the same inputs and code.
@@ -146,17 +198,39 @@ def open_index(
         data: the folder that the path is relative to.
         names: pairs of a name and its CUI.
         folder: the folder of indexes; this one is `folder/name`.
+        seed: of the sample, where the resource has one.
         executor: what scans shares of the files.
 
     Raises:
-        BadInput: the resource is missing, broken or empty.
+        BadInput: the resource is missing, broken or empty, has no note of a category, or has fewer
+            documents than are to be drawn.
     """
+    index = _open_whole(name, resource, data, names, folder, executor=executor)
+    return index if resource.sample is None else index.draw(resource.sample, seed)
+
+
+def _open_whole(
+    name: str,
+    resource: Resource,
+    data: Path,
+    names: list[tuple[str, str]],
+    folder: Path,
+    *,
+    executor: Executor,
+) -> Index:
+    """Open or build the index of all documents of a resource's categories."""
     path = data / resource.path
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
     names_hash = hashlib.sha256(json.dumps(names).encode()).hexdigest()
     files, code = fingerprint([path]), code_fingerprint(__name__)
-    inputs = {"form": resource.form, "files": files, "names": names_hash, "code": code}
+    inputs = {
+        "form": resource.form,
+        "categories": sorted(resource.categories),
+        "files": files,
+        "names": names_hash,
+        "code": code,
+    }
     target = folder / name
     if (target / "index.json").is_file() and Index(target).description["made_from"] == inputs:
         return Index(target)
@@ -168,12 +242,27 @@ def open_index(
             jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
         counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
         skipped: Counter[str] = Counter()
-        for _, (new_counts, new_skipped) in executor(_Scanner(resource.form, names), jobs):
+        categories: Counter[str] = Counter()
+        scanner = _Scanner(resource.form, resource.categories, names)
+        for _, (new_counts, new_skipped, new_categories) in executor(scanner, jobs):
             counts.update(new_counts)
             skipped.update(new_skipped)
+            categories.update(new_categories)
+        for category in resource.categories:
+            if not categories[category]:
+                problem = f"no note of category '{category}'{nearest(category, [*categories])}"
+                raise BadInput(path, problem, f"correct the categories of resource {name}")
         if not counts["documents"]:
             raise BadInput(path, f"no document in resource {name}", "correct its path or form")
-        description = {"made_from": inputs, **counts, "skipped": dict(sorted(skipped.items()))}
+        skipped.update(
+            {
+                f"of category {category}": count
+                for category, count in categories.items()
+                if category not in resource.categories
+            }
+        )
+        description = {"made_from": inputs, "path": path.as_posix(), **counts}
+        description["skipped"] = dict(sorted(skipped.items()))
         (scratch / "index.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return Index(target)
 
@@ -195,11 +284,13 @@ def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
 class _Scanner:
     """Scans shares of a resource's files. A copy in another process makes its own finder."""
 
-    def __init__(self, form: str, names: list[tuple[str, str]]) -> None:
-        self.form, self.names = form, names
+    def __init__(
+        self, form: str, categories: tuple[str, ...], names: list[tuple[str, str]]
+    ) -> None:
+        self.form, self.categories, self.names = form, categories, names
 
     def __reduce__(self) -> Any:
-        return type(self), (self.form, self.names)
+        return type(self), (self.form, self.categories, self.names)
 
     @cached_property
     def finder(self) -> "Mentions":
@@ -210,24 +301,40 @@ class _Scanner:
 
     def __call__(
         self, job: tuple[tuple[Path, ...], Path, int]
-    ) -> tuple[Counter[str], Counter[str]]:
+    ) -> tuple[Counter[str], Counter[str], Counter[str]]:
         """Scan one share, given its files, the folder to write and its number.
 
         Returns:
-            The counts of `scan`, and counts of skipped documents.
+            The counts of `scan`, counts of skipped documents, and where categories are named, those
+            of all documents.
         """
         files, folder, share = job
         folder.mkdir(parents=True)
         read, _ = READERS[self.form]
         skipped: Counter[str] = Counter()
-        documents = (document for file in files for document in read(file, skipped))
-        return scan(documents, self.finder, folder, share * NUMBERS), skipped
+        categories: Counter[str] = Counter()
+        documents = self._chosen(
+            (document for file in files for document in read(file, skipped)), categories
+        )
+        return scan(documents, self.finder, folder, share * NUMBERS), skipped, categories
+
+    def _chosen(
+        self, documents: Iterator[Document], categories: Counter[str]
+    ) -> Iterator[Document]:
+        """The documents of the categories that are named, all of which are counted, or all."""
+        if not self.categories:
+            yield from documents
+            return
+        for document in documents:
+            categories[document.category] += 1
+            if document.category in self.categories:
+                yield document
 
 
 def scan(
     documents: Iterator[Document], finder: "Mentions", folder: Path, first_number: int = 0
 ) -> Counter[str]:
-    """Find all mentions in one pass and write both tables.
+    """Find all mentions in one pass and write the three tables.
 
     Args:
         documents: to scan.
@@ -241,11 +348,13 @@ def scan(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    text_type = pa.schema([("document", pa.int64()), ("id", pa.string()), ("text", pa.string())])
+    id_type = pa.schema([("document", pa.int64()), ("id", pa.string())])
+    text_type = id_type.append(pa.field("text", pa.string()))
     fields = [("document", pa.int64()), ("start", pa.int32()), ("end", pa.int32())]
     mention_type = pa.schema([*fields, ("cui", pa.string())])
     counts: Counter[str] = Counter()
     with (
+        pq.ParquetWriter(folder / "ids.parquet", id_type, compression="zstd") as id_writer,
         pq.ParquetWriter(
             folder / "documents.parquet", text_type, compression="zstd"
         ) as text_writer,
@@ -255,7 +364,8 @@ def scan(
     ):
         while batch := list(islice(documents, BATCH)):
             texts_of_interest, mentions = [], []
-            for number, document in enumerate(batch, start=first_number + counts["documents"]):
+            numbered = [*enumerate(batch, start=first_number + counts["documents"])]
+            for number, document in numbered:
                 rows = [
                     (number, mention.start, mention.end, cui)
                     for mention in finder.find(document.text)
@@ -265,6 +375,8 @@ def scan(
                     texts_of_interest.append((number, document.id, document.text))
                     mentions += rows
             counts.update(documents=len(batch), kept=len(texts_of_interest), mentions=len(mentions))
+            ids = [(number, document.id) for number, document in numbered]
+            id_writer.write_table(_columns(ids, id_type))
             text_writer.write_table(_columns(texts_of_interest, text_type))
             mention_writer.write_table(_columns(mentions, mention_type))
     return counts

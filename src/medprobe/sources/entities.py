@@ -61,6 +61,9 @@ def _plain(path: Path) -> list[str]:
     first_places: dict[str, str] = {}
     names = []
     for where, line in _nonblank_lines(path):
+        if "\t" in line.strip() or "\r" in line.strip():
+            problem = "a tab or a line end of another system within the line"
+            raise BadInput(where, problem, "expected one name, and nothing else, per line")
         name = validate(where, {"name": line.strip()}, ListedEntity, "correct the line").name
         if (first_place := first_places.setdefault(key(name), where)) != where:
             number = first_place.rpartition(" ")[2]

@@ -7,18 +7,20 @@ obj_label`).
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 from pyarrow.parquet import ParquetFile
-from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ORIGINAL
 from medprobe.sources.records import (
     Name,
+    NameList,
     Record,
     Template,
+    check_fields,
     parse_json_object,
     read_csv_rows,
     read_objects,
@@ -33,11 +35,6 @@ LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 MOST_ROWS: Final = 10_000_000
 SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
 PROMPT: Final = "prompt_"  # begins the name of a column of prompts; the rest names the wording
-SEPARATOR: Final = "|"  # between aliases, where a field is one text
-
-
-def _aliases(value: object) -> object:
-    return [name for name in value.split(SEPARATOR) if name] if isinstance(value, str) else value
 
 
 def _either(*names: str) -> Any:
@@ -54,10 +51,10 @@ class FactRow(Record):
     object: Name = Field(validation_alias=_either("object", "obj_label"))
     subject_id: str = Field("", validation_alias=_either("subject_id", "sub_id", "sub_uri"))
     object_id: str = Field("", validation_alias=_either("object_id", "obj_id", "obj_uri"))
-    aliases: Annotated[tuple[str, ...], BeforeValidator(_aliases)] = Field(
-        (), validation_alias=_either("aliases", "obj_aliases")
+    aliases: NameList = Field(
+        (), validation_alias=_either("aliases", "object_aliases", "obj_aliases")
     )
-    subject_aliases: Annotated[tuple[str, ...], BeforeValidator(_aliases)] = Field(
+    subject_aliases: NameList = Field(
         (), validation_alias=_either("subject_aliases", "sub_aliases")
     )
     type: str = ""  # of the object
@@ -140,6 +137,7 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     """
     templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
+        check_fields(where, fields.keys(), TemplateRow)
         row = validate(where, fields, TemplateRow, "a row needs relation and template")
         wordings = templates.setdefault(row.relation, {})
         wording = row.wording if wordings else ORIGINAL
@@ -173,10 +171,10 @@ def read_answer_spaces(path: Path) -> dict[str, dict[str, str]]:
 
 def _fact(where: str, row: dict[str, Any]) -> FactRow:
     remedy = "a row needs subject, relation and object"
-    if len(row) == 1 and ";" in next(iter(row)):
-        remedy = "separate the fields by commas, not by semicolons"
     wordings = {name.removeprefix(PROMPT): row[name] for name in row if name.startswith(PROMPT)}
     wordings = {name: prompt for name, prompt in wordings.items() if prompt}
+    others = {name for name in row if not name.startswith(PROMPT)}
+    check_fields(where, {*others, "wordings"}, FactRow)
     return validate(where, {**row, "wordings": wordings}, FactRow, remedy)
 
 

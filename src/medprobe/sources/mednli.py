@@ -12,10 +12,11 @@ import pandas as pd
 from medprobe.core.errors import BadInput
 from medprobe.sources.records import Name, Record, read_csv_records, read_json_records
 
-Label = Literal["entailment", "neutral", "contradiction"]
+Label = Literal["entailment", "neutral", "contradiction", "-"]
 MEDNLI: Final = ("mli_train_v1.jsonl", "mli_dev_v1.jsonl", "mli_test_v1.jsonl")
 MEDIQA: Final = "mednli_bionlp19_shared_task.jsonl"
 MEDIQA_LABELS: Final = "mednli_bionlp19_shared_task_ground_truth.csv"
+UNDECIDED: Final = "-"  # the label of a pair on which the annotators did not agree
 COLUMNS: Final = ["pair_id", "label", "premise", "hypothesis"]
 GET: Final = "get it from PhysioNet and put it there"
 
@@ -47,19 +48,38 @@ def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
         Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral,
         contradiction.
 
+    Pairs on which their annotators did not agree (label `-`) are left out.
+
     Raises:
-        BadInput: a row is malformed (with file and line), or a pair's id occurs twice.
+        BadInput: a row is malformed (with file and line), a pair or its label occurs twice, or a
+            label is of a pair that is not there.
     """
     tables = [_rows(mednli / name, {}) for name in MEDNLI]
-    gold_labels = read_csv_records(mediqa / MEDIQA_LABELS, GoldLabel, GET)
-    tables.append(_rows(mediqa / MEDIQA, {row.pair_id: row.label for _, row in gold_labels}))
+    labels = _read_labels(mediqa / MEDIQA_LABELS)
+    tables.append(_rows(mediqa / MEDIQA, {pair: label for pair, (_, label) in labels.items()}))
+    known = set(tables[-1]["pair_id"])
+    for pair, (where, _) in labels.items():
+        if pair not in known:
+            raise BadInput(where, f"pair {pair} is not in {MEDIQA}", "download both files again")
     pairs = pd.concat(tables, ignore_index=True)
     for pair in pairs.loc[pairs["pair_id"].duplicated(), "pair_id"].head(1):
         raise BadInput(mednli, f"pair {pair} occurs twice", "download the files again")
-    return pairs
+    return pairs[pairs["label"] != UNDECIDED].reset_index(drop=True)
 
 
-def _rows(path: Path, labels: dict[str, Label]) -> pd.DataFrame:
+def _read_labels(path: Path) -> dict[str, tuple[str, str]]:
+    """Return the place and the label of each pair of MEDIQA-NLI's ground truth."""
+    labels: dict[str, tuple[str, str]] = {}
+    for where, row in read_csv_records(path, GoldLabel, GET):
+        if row.pair_id in labels:
+            line = labels[row.pair_id][0].rpartition(" ")[2]
+            problem = f"pair {row.pair_id} has a label on line {line} already"
+            raise BadInput(where, problem, "leave the right one")
+        labels[row.pair_id] = (where, row.label)
+    return labels
+
+
+def _rows(path: Path, labels: dict[str, str]) -> pd.DataFrame:
     """The pairs of a JSONL file; `labels` are those of pairs without a gold_label."""
     rows = []
     for where, row in read_json_records(path, NliPair, GET):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from medprobe.sources.records import Name, Record, read_csv_records
+from medprobe.sources.records import Flag, Name, Record, read_csv_records
 from medprobe.sources.texts import Document, keep_nonempty
 
 COLUMNS: Final = [
@@ -27,7 +27,8 @@ class Note(Record):
     """The columns that are read."""
 
     ROW_ID: Name
-    ISERROR: str
+    CATEGORY: str
+    ISERROR: Flag
     TEXT: str
 
 
@@ -36,10 +37,10 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
 
     Args:
         path: the file.
-        skipped: counts notes that are left out: empty ones and those marked as errors (ISERROR 1).
+        skipped: counts notes that are left out: empty ones and those marked as errors (ISERROR).
 
     Yields:
-        Documents; an id is a note's ROW_ID.
+        Documents; an id is a note's ROW_ID, a category its CATEGORY.
 
     Raises:
         BadInput: a quote is broken or a row has a wrong length, with the line. No message contains
@@ -47,7 +48,9 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     """
     get = "put NOTEEVENTS.csv there or correct its path"
     for _, note in read_csv_records(path, Note, get):
-        if note.ISERROR == "1":
+        if note.ISERROR:
             skipped["marked as an error"] += 1
         else:
-            yield from keep_nonempty(Document(note.ROW_ID, note.TEXT), skipped)
+            yield from keep_nonempty(
+                Document(note.ROW_ID, note.TEXT, note.CATEGORY.strip()), skipped
+            )

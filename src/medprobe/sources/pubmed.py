@@ -16,6 +16,7 @@ from lxml import etree
 from pydantic import BeforeValidator, Field
 
 from medprobe.core.errors import BadInput
+from medprobe.sources.entity_names import entity_text
 from medprobe.sources.records import DOWNLOAD_AGAIN, Count, Record, validate
 
 DATES = ("entrez", "received")  # by preference
@@ -24,12 +25,12 @@ DATES = ("entrez", "received")  # by preference
 Number = Annotated[str, Field(pattern="^[0-9]{1,12}$")]
 
 
-def _day(parts: Any) -> Any:
+def _day(text: Any) -> Any:
     """Year, month and day of the file, as a date."""
     try:
-        return date(*map(int, parts)) if isinstance(parts, list) else parts
-    except (ValueError, OverflowError):
-        raise ValueError(f"no such date: {'-'.join(parts)}") from None
+        return date(*map(int, text.split("-"))) if isinstance(text, str) else text
+    except (ValueError, OverflowError, TypeError):
+        raise ValueError("a date that exists") from None
 
 
 class Article(Record):
@@ -120,13 +121,27 @@ def _parse(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
 
 def _text(element: etree._Element) -> str:
     """All text below an element, through its tags (italics, subscripts), blanks made single."""
-    return " ".join("".join(element.itertext(etree.Element, etree.Entity)).split())
+    return " ".join("".join(_running(element)).split())
 
 
-def _submitted(element: etree._Element) -> list[str] | None:
+def _running(node: etree._Element) -> Iterator[str]:
+    """The text of a node and of all nodes below it. Bold labels that touch have a blank between."""
+    yield node.text or ""
+    for child in node:
+        if child.tag is etree.Entity:
+            yield entity_text(child)
+        elif isinstance(child.tag, str):
+            before = child.getprevious()
+            if child.tag == "b" and before is not None and before.tag == "b" and not before.tail:
+                yield " "
+            yield from _running(child)
+        yield child.tail or ""
+
+
+def _submitted(element: etree._Element) -> str | None:
     """Year, month and day of the date that counts."""
     entries = {entry.get("PubStatus"): entry for entry in element.iterfind("PubmedData/History/*")}
     entry = next((entries[status] for status in DATES if status in entries), None)
     if entry is None:
         return None
-    return [entry.findtext(part, "1").strip() for part in ("Year", "Month", "Day")]
+    return "-".join(entry.findtext(part, "1").strip() for part in ("Year", "Month", "Day"))

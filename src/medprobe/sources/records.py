@@ -4,15 +4,28 @@ A reader declares a `Record` with a type per field and reads rows by `read_json_
 `read_csv_records`. A reader of another format splits its rows itself and calls `validate`.
 """
 
+import ast
 import csv
+import difflib
 import gzip
+import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 from pydantic_core import PydanticCustomError, from_json
 
 from medprobe.core.errors import BadInput, nearest, quote
@@ -29,6 +42,11 @@ LONGEST_QUOTATION: Final = 80  # characters of a wrong field that an error shows
 DOWNLOAD_AGAIN: Final = "download the file again"
 INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 CUI: Final = re.compile(r"C\d{7}")
+NEAR: Final = 0.8  # similarity of an unknown field to a known one that it is likely meant to be
+SEPARATORS: Final = ("|", ";")  # of a list in one text, the first one that occurs
+JOINED_QUOTES: Final = re.compile(r"""['"]\s+['"]""")  # which Python reads as one text
+TRUE: Final = ("1", "true", "t", "yes", "y")
+FALSE: Final = ("", "0", "false", "f", "no", "n", "nan", "none", "null")
 
 
 def _kind(expected: str, holds: Callable[[str], object]) -> AfterValidator:
@@ -48,16 +66,60 @@ def _has_both_slots(text: str) -> bool:
     return text.count("[X]") == text.count("[Y]") == 1
 
 
+def split_list(value: object) -> object:
+    """Return the texts of a list that a table holds as one text; another value as it is.
+
+    The text is a list in the notation of JSON or Python, as pandas writes one, or texts between
+    `|`, or between `;` if it has no `|`.
+
+    Raises:
+        ValueError: It begins as a list and is none.
+
+    >>> split_list("a; b"), split_list("a;1|b"), split_list("['a', 'b']")
+    (['a', 'b'], ['a;1', 'b'], ['a', 'b'])
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text[:1] in ("[", "(") and text[-1:] in ("]", ")"):
+        try:
+            items = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            items = None
+        is_list = isinstance(items, list | tuple) and all(isinstance(x, str) for x in items)
+        if is_list and not JOINED_QUOTES.search(text):
+            return [*filter(str.strip, items)]
+        if text[0] == "[":
+            raise ValueError("names between | or a list of texts, such as ['a', 'b']")
+    separator = next((mark for mark in SEPARATORS if mark in text), SEPARATORS[0])
+    return [item for part in text.split(separator) if (item := part.strip())]
+
+
+def _flag(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = value.strip().casefold().removesuffix(".0")
+    if text in (*TRUE, *FALSE):
+        return text in TRUE
+    raise ValueError("1 or 0")
+
+
 # The types of field. Labels are a `Literal`, texts of any length and content `str`.
 Name = Annotated[str, _kind(f"visible text of at most {LONGEST_NAME:,} characters", _is_visible)]
 Cui = Annotated[str, _kind("C and 7 digits", CUI.fullmatch)]
 Template = Annotated[str, _kind("one [X] and one [Y]", _has_both_slots)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]  # also as a text
 Count = Annotated[int, Field(strict=False, ge=0, lt=10**9)]  # also as a text
+Flag = Annotated[bool, BeforeValidator(_flag)]  # as a program writes it: 1, 1.0, True, t; "" is no
+NameList = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 
 
 class Record(BaseModel):
-    """The schema of a row. A field of the wrong type is an error; other fields are ignored."""
+    """The schema of a row.
+
+    A field of the wrong type is an error. Other fields are ignored, unless one is near to a field
+    that the row lacks (`check_fields`).
+    """
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
@@ -98,7 +160,8 @@ def validate(
     field, value = ".".join(str(part) for part in detail["loc"]), detail["input"]
     expected = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     if detail["type"] == "missing":
-        raise BadInput(where, f"no field '{field}'", remedy)
+        hint = nearest(field, [*row]) if isinstance(row, dict) else ""
+        raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if not field:
         raise BadInput(where, expected, remedy)
     description = KINDS.get(type(value), "of another type")
@@ -107,6 +170,48 @@ def validate(
         quotation = quote(value) + nearest(value, labels) if len(value) <= LONGEST_QUOTATION else ""
         description = quotation or (f"a text of {len(value):,} characters" if value else "empty")
     raise BadInput(where, f"{field} is {description}, expected {expected}", remedy)
+
+
+def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -> None:
+    """Refuse a field that is unknown and near to an optional one that is not there.
+
+    It would be ignored, and what it holds lost without a word.
+
+    Raises:
+        BadInput: With both names.
+    """
+    if mistaken := _find_mistaken(frozenset(fields), schema):
+        unknown, meant = mistaken
+        problem = f"unknown field '{unknown}' (did you mean '{meant}'?)"
+        raise BadInput(where, problem, "rename it, or leave it out")
+
+
+@cache
+def _find_mistaken(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, str] | None:
+    spellings = {name: _spellings(name, field) for name, field in schema.model_fields.items()}
+    absent = {
+        spelling: schema.model_fields[name].is_required()
+        for name, names in spellings.items()
+        if fields.isdisjoint(names)
+        for spelling in names
+    }
+    for unknown in sorted(fields.difference(*spellings.values()) if absent else ()):
+        meant = max(absent, key=lambda name: _similarity(unknown, name))
+        if (
+            not absent[meant] and _similarity(unknown, meant) >= NEAR
+        ):  # `validate` names required ones
+            return unknown, meant
+    return None
+
+
+def _spellings(name: str, field: Any) -> list[str]:
+    alias = field.validation_alias
+    return [str(choice) for choice in alias.choices] if isinstance(alias, AliasChoices) else [name]
+
+
+def _similarity(field: str, other: str) -> float:
+    plain = [re.sub(r"[\W_]", "", text.casefold()) for text in (field, other)]
+    return difflib.SequenceMatcher(None, *plain).ratio()
 
 
 def read_lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
@@ -160,8 +265,8 @@ def read_objects(path: Path, get: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
     Raises:
         BadInput: as `read_lines`; the file has no object; a line is not a JSON object: broken,
-            nested two hundred deep, with half a surrogate pair, or with NaN. No message contains
-            text of the file.
+            nested two hundred deep, with half a surrogate pair, with NaN, or with a key that
+            occurs twice. No message contains text of the file.
     """
     empty = True
     for where, line in read_lines(path, get):
@@ -183,10 +288,24 @@ def parse_json_object(where: object, content: str) -> dict[str, Any]:
 def parse_json(where: object, content: str) -> Any:
     """Parse a JSON value. Raises BadInput as `read_objects`."""
     try:
-        return from_json(content.strip(), allow_inf_nan=False)
+        value = from_json(content.strip(), allow_inf_nan=False)
+        json.loads(content, object_pairs_hook=_check_keys)  # the other parser takes the last one
+    except _RepeatedKeyError:
+        problem = "a key of an object occurs twice"
+        raise BadInput(where, problem, "leave one of the two") from None
     except ValueError as error:
         problem = str(error).replace(" at line 1 column ", ", column ")
         raise BadInput(where, f"not JSON: {problem}", DOWNLOAD_AGAIN) from None
+    return value
+
+
+class _RepeatedKeyError(Exception):
+    """A key of a JSON object occurs twice."""
+
+
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _RepeatedKeyError
 
 
 def read_csv_rows(
@@ -197,7 +316,12 @@ def read_csv_rows(
     delimiter: str = ",",
     remedy: str = DOWNLOAD_AGAIN,
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Read the rows of a CSV file whose first row has the column names; blank rows are skipped.
+    """Read the rows of a CSV file whose first row has the column names.
+
+    Rows without any text are skipped, as a spreadsheet saves them below a table. Where a tab
+    separates, most programs quote nothing: a quotation mark is then a character, unless the names
+    of the columns are quoted, or a field is as a program quotes one that holds quotation marks
+    (`_unquote`).
 
     Args:
         path: the file, or a `.gz` of it.
@@ -224,10 +348,10 @@ def read_csv_rows(
 
     names: list[str] = []
     try:
-        for row in csv.reader(note_places(), delimiter=delimiter, strict=True):
+        for row in _split_rows(note_places(), delimiter):
             where = row_places[0]
             row_places.clear()
-            if not row:
+            if not any(map(str.strip, row)) or (not names and row[0] == "sep="):
                 continue
             if names and len(row) != len(names):
                 raise BadInput(where, f"{len(row)} fields, expected {len(names)}", remedy)
@@ -241,8 +365,34 @@ def read_csv_rows(
         raise BadInput(path, "empty", remedy)
 
 
+def _split_rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
+    """Split the lines of a table into the fields of its rows."""
+    if delimiter != "\t":
+        yield from csv.reader(lines, delimiter=delimiter, strict=True)
+        return
+    if not (first := next(lines, "")):
+        return
+    if first.startswith('"'):
+        yield from csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+        return
+    for line in chain([first], lines):
+        yield [_unquote(field) for field in line.rstrip("\n").split(delimiter)]
+
+
+def _unquote(field: str) -> str:
+    """Return the text of a field that is quoted because it holds quotation marks, or the field."""
+    content = field[1:-1]
+    is_quoted = len(field) > 1 and field[0] == field[-1] == '"' and '""' in content
+    if not is_quoted or '"' in content.replace('""', ""):
+        return field
+    return content.replace('""', '"')
+
+
 def _names(where: str, row: list[str], needed: Iterable[str], remedy: str) -> list[str]:
     names = [name.strip() for name in row]
+    if len(names) == 1 and (mark := next((mark for mark in ";\t" if mark in names[0]), None)):
+        word = {";": "semicolons", "\t": "tabs"}[mark]
+        raise BadInput(where, "one column", f"separate the fields by commas, not by {word}")
     for name in needed:
         if name not in names:
             raise BadInput(where, f"no column '{name}'{nearest(name, names)}", remedy)
@@ -256,6 +406,7 @@ def read_json_records(
 ) -> Iterator[tuple[str, RecordType]]:
     """Yield `(file and line, record)` of JSONL; errors as of `read_objects` and `validate`."""
     for where, row in read_objects(path, get):
+        check_fields(where, row.keys(), schema)
         yield where, validate(where, row, schema)
 
 
@@ -287,4 +438,5 @@ def read_csv_records(
     """Yield `(file and first line, record)` of CSV; errors as of `read_csv_rows`, `validate`."""
     needed = [name for name, field in schema.model_fields.items() if field.is_required()]
     for where, row in read_csv_rows(path, get, needed=needed, remedy=remedy):
+        check_fields(where, row.keys(), schema)
         yield where, validate(where, row, schema, remedy)

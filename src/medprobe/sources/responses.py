@@ -103,7 +103,10 @@ def _lm_eval_responses(path: Path) -> Iterator[Response]:
                     continue
                 seen.add(sample["doc_id"])
                 yield _lm_eval_response(sample, where, task)
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            except (
+                *(ValueError, KeyError, TypeError, IndexError, AttributeError),
+                RecursionError,  # JSON that is nested too deep
+            ):
                 raise BadInput(where, "no sample of lm-eval", AGAIN) from None
 
 
@@ -157,7 +160,7 @@ def _completion(output: dict[str, Any]) -> str:
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise BadInput(path, "not JSON", "give what the program wrote") from None
     return content if isinstance(content, dict) else {}
 

@@ -12,10 +12,14 @@ GET: Final = "put the resource there or correct its path"
 
 
 class Document(NamedTuple):
-    """One text of a resource. Runs of blanks and line ends are one blank each."""
+    """One text of a resource. Runs of blanks and line ends are one blank each.
+
+    A note has a category, such as `Discharge summary`.
+    """
 
     id: str
     text: str
+    category: str = ""
 
 
 class TextLine(Record):
@@ -56,6 +60,6 @@ def keep_nonempty(document: Document, skipped: Counter[str]) -> Iterator[Documen
     """Yield the document with its blanks made single, or nothing if it is empty."""
     text = " ".join(document.text.split())
     if text:
-        yield Document(document.id, text)
+        yield document._replace(text=text)
     else:
         skipped["empty"] += 1

@@ -259,10 +259,11 @@ def _describe_state() -> list[str]:
 
     Two runs on the same state give the same text.
     """
-    data = lineage.hashes().get(str(places.DATA), "")
+    md5 = lineage.data_hash()
+    data = "data not pinned by data.dvc" if md5 == lineage.NOT_PINNED else f"data {md5[:8]}"
     followed = lineage.followed()
     code = followed and f"code and settings of {followed}"
-    parts = [f"medprobe {version('medprobe')}", code, data and f"data {data[:8]}"]
+    parts = [f"medprobe {version('medprobe')}", code, data]
     return [*filter(None, parts)]
 
 

@@ -10,7 +10,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import show_progress
 from medprobe.engine.adapters import merge
-from medprobe.engine.inspection import ADAPTER, inspect
+from medprobe.engine.inspection import ADAPTER, inspect, write_lower_case
 from medprobe.sources import hub
 
 
@@ -18,34 +18,38 @@ def fetch(name: str, params: Params, out: Path) -> None:
     """Put a model's checkpoint into a folder, completely or not at all.
 
     A checkpoint is configuration, tokenizer and weights. An adapter that params.yaml names, or that
-    is in the same folder, is merged into the weights. The folder of a plugin's model is copied
-    whole.
+    is in the same folder, is merged into the weights. With `lower_case`, the tokenizer of the copy
+    lower-cases. The folder of a plugin's model is copied whole.
 
     Raises:
         BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
             the model's kind, or the hub cannot be reached.
     """
-    kind = params.models.kind(name)
+    kind, lower_case = params.models.kind(name), name in params.lower_case
     if name in params.folders:
-        _copy(params.folders[name], kind, out)
+        _copy(params.folders[name], kind, out, lower_case=lower_case)
     elif name in params.fetch:
         hub_model, offline = params.fetch[name], params.engine.offline
         with show_progress(f"fetch {name}"):
             folder = hub.fetch_snapshot(hub_model, offline)
             adapter = hub.fetch_snapshot(hub_model.adapter, offline) if hub_model.adapter else None
-        _copy(folder, kind, out, adapter)
+        _copy(folder, kind, out, adapter, lower_case=lower_case)
     else:
         names = [*params.fetch, *params.folders]
         problem = f"neither fetch nor folders has a model '{name}'{nearest(name, names)}"
         raise BadInput("params.yaml", problem)
 
 
-def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None) -> None:
+def _copy(
+    source: Path, kind: ModelKind, out: Path, adapter: Path | None = None, *, lower_case: bool
+) -> None:
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
     if model := read_plugin_model(source):
         _check_kind(source, kind, model.kinds)
+        if lower_case:
+            raise BadInput(source, "lower_case is for checkpoints, this is a plugin's model")
         with replacing(out) as folder:
             shutil.copytree(source, folder)
         return
@@ -56,6 +60,8 @@ def _copy(source: Path, kind: ModelKind, out: Path, adapter: Path | None = None)
             shutil.copyfile(file, folder / file.name)
         try:
             kinds = inspect(folder).kinds
+            if lower_case:
+                write_lower_case(folder)
         except BadInput as error:
             raise BadInput(source, str(error).removeprefix(f"{folder}: ")) from None
         _check_kind(source, kind, kinds)

@@ -21,6 +21,7 @@ from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
     part_path,
+    record_used,
     table_fingerprint,
     write_part,
 )
@@ -74,6 +75,8 @@ def probe(
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
             note.to_csv(path, index=False, lineterminator="\n")
     write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
+    used_parts = (path for _, paths in probing.parts() for path in paths)
+    record_used(f"{model}/{method}/{benchmark}", used_parts)
 
 
 def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing":

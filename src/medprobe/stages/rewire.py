@@ -17,6 +17,8 @@ from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params, SentenceSet, parse_section
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.progress import show_progress
+from medprobe.engine.checkpoints import SETTINGS
+from medprobe.engine.inspection import count_layers
 from medprobe.engine.load import load
 from medprobe.engine.rewiring import (
     STATE,
@@ -41,10 +43,12 @@ def rewire(
     Writes `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so many steps, and
     `outputs/losses/<model>/<set>.csv`. If params.yaml does not use the sentence set for this model,
     the folder stays empty and the losses have no rows. With `swept`, a setting has its value in a
-    sweep, and the outputs are called `<set>+<setting>-<value>`.
+    sweep, and the outputs are called `<set>+<setting>-<value>`. They are empty too where the model
+    has fewer layers than a sweep's value of `layers`.
 
     Raises:
-        BadInput: as `rewire_folder`, or a setting is invalid.
+        BadInput: as `rewire_folder`, a setting is invalid, or `max_sentences` or `layers` is more
+            than there are.
     """
     set_params = params.sentence_sets.get(sentence_set, SentenceSet())
     choices = params.rewire | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
@@ -52,14 +56,23 @@ def rewire(
     params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
-    if set_params.models is not None and model not in set_params.models:
+    is_used = set_params.models is None or model in set_params.models
+    if not is_used or (swept and _is_too_shallow(model, settings, swept)):
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
         return
+    sentences = places.SENTENCES / f"{sentence_set}.txt"
+    sections = {
+        "sweeps": dict([swept] if swept else []),
+        f"sentence_sets.{sentence_set}.rewire": set_params.rewire,
+        "rewire": params.rewire,
+    }
+    if named := [section for section, chosen in sections.items() if "max_sentences" in chosen]:
+        _check_size(sentences, settings.max_sentences, named[0])
     rewire_folder(
         places.MODELS / model,
-        places.SENTENCES / f"{sentence_set}.txt",
+        sentences,
         target,
         losses,
         settings,
@@ -67,6 +80,25 @@ def rewire(
         seed=params.seed,
         executor=executor,
     )
+
+
+def _is_too_shallow(model: str, settings: RewireSettings, swept: tuple[str, str]) -> bool:
+    """Whether a model has fewer layers than a sweep's value of `layers`; says so."""
+    if swept[0] != "layers" or settings.layers is None:
+        return False
+    depth = count_layers(places.MODELS / model)
+    if is_too_shallow := settings.layers > depth:
+        print(f"{model} has {depth} layers: left out of layers {settings.layers}")
+    return is_too_shallow
+
+
+def _check_size(sentences: Path, most: int, section: str) -> None:
+    """Refuse a `max_sentences` of params.yaml above the set's size: the number would be untrue."""
+    size = len(read_sentences(sentences))
+    if most > size:
+        problem = f"{most:,} sentences, but {sentences.name} has {size:,}"
+        remedy = f"write at most {size}, or take a larger set"
+        raise BadInput(f"params.yaml: {section}.max_sentences", problem, remedy)
 
 
 def rewire_folder(
@@ -82,9 +114,9 @@ def rewire_folder(
 ) -> None:
     """Rewire the checkpoint of a folder on a text file, one sentence per line.
 
-    Writes the folder `target` of rewired checkpoints and the CSV file `losses`, the loss of each
-    step. Finished steps are kept in outputs/parts, so that a stopped run continues with the next
-    step.
+    Writes the folder `target` of rewired checkpoints with their settings, and the CSV file
+    `losses`, the loss of each step. Finished steps are kept in outputs/parts, so that a stopped run
+    continues with the next step.
 
     Raises:
         BadInput: the sentence set is missing or too small, or the model has no mask token or no
@@ -107,6 +139,11 @@ def rewire_folder(
             ((_, step_losses),) = executor(work, [job])
             report_step(len(step_losses), step_losses[-1])
     _write_losses(step_losses, losses)
+    record = settings.model_dump() | {
+        "layers": settings.layers or count_layers(folder),
+        "max_sentences": min(settings.max_sentences, len(read_sentences(sentences))),
+    }
+    (parts / SETTINGS).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     _move_checkpoints(parts, target)
 
 
@@ -148,7 +185,7 @@ class _Steps:
         """The model, in float32, at the newest kept step."""
         lines = list(read_sentences(self.sentences).values())
         engine = self.engine.model_copy(update={"precision": "float32"})
-        model = load(self.folder, "encoder", engine)
+        model = load(self.folder, "encoder", engine, layers=self.settings.layers)
         if model.tokenizer.mask_token is None:
             remedy = "rewire masked models only"
             raise BadInput(self.folder, "the tokenizer has no mask token", remedy)

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -12,6 +12,7 @@ from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import Metadata
 from medprobe.metrics import Scores, Scoring, expert
@@ -32,6 +33,7 @@ from medprobe.metrics.results import (
 
 # A prediction table, its benchmark's folder, and how it is scored.
 ScoringInput = tuple[Path, Path, Scoring]
+NO_SWEEPS: Final = "none"
 System = tuple[str, str, str]  # a benchmark, a model, and a method or `<method>:<variant>`
 
 
@@ -62,6 +64,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
             write_scores(new_scores, parts[unscored[number]])
+    record_used("scores", parts.values())
     for path in paths:
         model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
         table_scores: Scores = json.loads(parts[path].read_text(encoding="utf-8"))
@@ -113,7 +116,11 @@ def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, d
 
 
 def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`."""
+    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`.
+
+    If there is no sweep, a table without rows: git keeps no empty folder, so that the output would
+    be missing in every clone.
+    """
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in values.itertuples():
         if swept := sweep(row.method):
@@ -121,6 +128,7 @@ def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
             method = row.method.partition(":")[0]
             name = "-".join((row.benchmark, row.model, method, setting))
             lines.setdefault(name, []).append((step, row.value))
+    lines = lines or {NO_SWEEPS: []}
     return {
         name: pd.DataFrame(sorted(steps), columns=["step", "value"])
         for name, steps in lines.items()

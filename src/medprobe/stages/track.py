@@ -5,6 +5,7 @@ cache ran no code and logged nothing: only `medprobe track` logs them, fills a l
 again, and adds the drawings of each run.
 """
 
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -23,21 +24,44 @@ def track_one(model: str, method: str, benchmark: str, params: Params) -> None:
     """Log one new result, without its drawings, which `track` adds.
 
     This imports MLflow with its SQL store, and nothing that draws, so that a probing stage ends
-    soon.
+    soon. Where the store cannot be used it prints one line: the predictions are whole.
     """
     path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     with show_progress(f"track {model}, {method}, {benchmark}"):
-        store.record(store.connect(), runs.of(path, params, fresh=True))
+        try:
+            store.record(store.connect(), runs.of(path, params, fresh=True))
+        except store.NotLogged as error:
+            print(error, file=sys.stderr)
 
 
-def track(params: Params) -> None:
+def track(params: Params, *, required: bool = True) -> None:
     """Log all results.
 
     These are every prediction table that params.yaml names with its drawings, each benchmark's
     paired tests, and the comparison of template-based and template-free data sets. The runs of
-    other results are marked as gone. Writes `outputs/tracked.json`, the keys of all results, for
-    DVC.
+    other results are marked as gone. Writes `outputs/tracked.json`, the keys of all results that
+    are logged, for DVC.
+
+    Args:
+        params: All of `params.yaml`.
+        required: Whether a store that cannot be used is an error, or costs one line only.
+
+    Raises:
+        NotLogged: The store cannot be used.
     """
+    try:
+        logged = _log_all(params)
+    except store.NotLogged as error:
+        if required:
+            raise
+        print(error, file=sys.stderr)
+        logged = []
+    with replacing(TRACKED) as path:
+        path.write_text(runs.keys(logged), encoding="utf-8")
+
+
+def _log_all(params: Params) -> list[store.Result]:
+    """Log all results, and return those of single models."""
     from medprobe.tracking import comparisons
 
     client = store.connect()
@@ -56,6 +80,6 @@ def track(params: Params) -> None:
         path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
         return (named and not read_refusal(path)) or (benchmark, model, method) in logged
 
-    store.mark_gone(client, is_named)
-    with replacing(TRACKED) as path:
-        path.write_text(runs.keys(single), encoding="utf-8")
+    with store.usable():
+        store.mark_gone(client, is_named)
+    return single

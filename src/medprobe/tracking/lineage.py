@@ -27,6 +27,7 @@ FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
 TRIES: Final = 5  # readings of a file that DVC may be writing
 LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
+NOT_PINNED: Final = "not pinned by data.dvc"
 
 
 def commit() -> str:
@@ -76,12 +77,18 @@ def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
     """Return the hashes of what probing a model on a benchmark reads.
 
     If the method probes rewired checkpoints, those of sentence `sets` are included. A hash that DVC
-    does not have is `unknown`.
+    does not have is `unknown`; for data, `not pinned by data.dvc`.
     """
     paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
     paths += [f"outputs/rewired/{model}/{name}" for name in sets]
     hash_by_path = hashes()
-    return {path: hash_by_path.get(path, UNKNOWN) for path in paths}
+    return {path: hash_by_path.get(path, UNKNOWN) for path in paths} | {"data": data_hash()}
+
+
+def data_hash() -> str:
+    """Return DVC's hash of the data folder, or `not pinned by data.dvc`."""
+    hashes_of_data = (out.get("md5") for out in _outs(DATA) if out["path"] == "data")
+    return next(filter(None, hashes_of_data), NOT_PINNED)
 
 
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
 EMPTY: Final = "0"  # MLflow's own experiment
-CURRENT: Final = f"tags.`{STATE}` = 'current'"
+CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
 
 
 def addresses(client: "MlflowClient", server: str) -> dict[str, str]:

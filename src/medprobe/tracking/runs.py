@@ -28,7 +28,7 @@ from medprobe.core.tables import (
 )
 from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, sweep, to_rows
+from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
 from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
@@ -202,8 +202,7 @@ def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Sco
     )
     for (variant, replicate), rows in pieces:
         about = {"variant": variant or "default", "replicate": replicate}
-        at = sweep(f":{variant}")
-        varied = {at[0]: at[1]} if at else {}  # so that runs can be drawn over it
+        varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
         scores: Scores = variant_scores
         if replicate:
             scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)

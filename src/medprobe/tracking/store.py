@@ -4,7 +4,8 @@ One experiment a benchmark; one run a model and method; below it a child run for
 replicate. The tag `medprobe.key` of a run is a hash of what the run was made from. A result is
 skipped where a finished run has its key; else it is a new run. Of the runs of a model and method,
 the tag `medprobe.state` is `current` for one and `superseded` for those before it. Where
-params.yaml no longer names a result, its run is `gone`, until the result comes back.
+params.yaml no longer names a result, its run is `gone`, until the result comes back. Child runs
+have the state of their parent.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
+from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.tracking.lineage import user
 
@@ -34,6 +36,12 @@ KEY: Final = "medprobe.key"
 STATE: Final = "medprobe.state"
 FIGURES: Final = "medprobe.figures"  # tag of runs that have theirs
 NOTE: Final = "mlflow.note.content"
+LONGEST_REASON: Final = 160  # characters of what MLflow says of a store that it cannot use
+RETRIES: Final = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"  # MLflow's own 7 take minutes each time
+
+
+class NotLogged(BadInput):
+    """The store cannot be used: damaged, locked, of another version of MLflow, or not reached."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +111,18 @@ def folder() -> Path:
 
 
 def connect() -> "MlflowClient":
-    """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`."""
+    """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`.
+
+    Raises:
+        NotLogged: The store cannot be used.
+    """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
+    os.environ.setdefault(RETRIES, "2")
     logging.getLogger("mlflow.store").setLevel(logging.CRITICAL)  # prints what it raises as well
     database = folder() / "mlflow.db"
     uri = os.environ.get(URI) or f"sqlite:///{database}"
-    with _first_use():
+    with usable(), _first_use():
         from mlflow import MlflowClient
 
         if not os.environ.get(URI) and not database.exists():
@@ -120,6 +133,27 @@ def connect() -> "MlflowClient":
         client = MlflowClient(uri)
         client.search_experiments(max_results=1)
     return client
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """Raise `NotLogged` for what MLflow, its database or the network refuse within the block.
+
+    What is wrong with the content of a run is another error.
+    """
+    from alembic.util import CommandError
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, CommandError, OSError) as error:
+        line = str(error).strip().partition("\n")[0] or type(error).__name__
+        if uri := os.environ.get(URI):  # which may hold a password
+            line = line.replace(uri.rstrip("/"), f"${URI}")
+        problem = f"not logged to MLflow: {line[:LONGEST_REASON]}"
+        where = f"${URI}" if uri else "mlruns"
+        raise NotLogged(where, problem, "`medprobe track` logs it later") from error
 
 
 @contextmanager
@@ -172,7 +206,15 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
 
     Returns:
         Whether a run was added.
+
+    Raises:
+        NotLogged: The store cannot be used.
     """
+    with usable():
+        return _record(client, result, figures)
+
+
+def _record(client: "MlflowClient", result: Result, figures: bool) -> bool:
     with _first_use():
         experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
@@ -227,15 +269,19 @@ def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]
 
 
 def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
-    """Give a run its state as a tag, and in its name."""
-    name = _name(run.data.tags["model"], run.data.tags["method"], state)
-    client.set_tag(run.info.run_id, STATE, state)
-    client.update_run(run.info.run_id, name=name)
+    """Give a run and its children their state as a tag, and in their names."""
+    query = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
+    children = client.search_runs([run.info.experiment_id], query)
+    for marked in (run, *children):
+        before = marked.data.tags.get(STATE, "current")
+        name = (marked.info.run_name or "").removesuffix(_suffix(before)) + _suffix(state)
+        client.set_tag(marked.info.run_id, STATE, state)
+        client.update_run(marked.info.run_id, name=name)
 
 
-def _name(model: str, method: str, state: str = "current") -> str:
-    """What a run goes by in lists."""
-    return f"{model} · {method}" + ("" if state == "current" else f" ({state})")
+def _suffix(state: str) -> str:
+    """What a state adds to a run's name in lists."""
+    return "" if state == "current" else f" ({state})"
 
 
 def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
@@ -243,7 +289,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     from mlflow.entities import Param
 
     content = result.content()
-    name = _name(result.model, result.method)
+    name = f"{result.model} · {result.method}"
     system = {"model": result.model, "method": result.method}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
     tags |= {KEY: result.key, STATE: "current"}
@@ -259,6 +305,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
         _log_inputs(client, run, content.datasets, model)
     for part, (about, numbers) in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
+        tags_of_part[STATE] = "current"
         title = f"{name} · {part}"
         child = client.create_run(experiment, tags=tags_of_part, run_name=title).info.run_id
         params = [Param(key, str(value)) for key, value in {**system, **about}.items()]

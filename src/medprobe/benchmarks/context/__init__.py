@@ -42,13 +42,11 @@ SUBSETS: Final = ["alone", "full", "steps"]
 INDEXES: Final = places.PARTS / "documents"  # what was found in the resources
 
 
-class Settings(SampledSettings):
-    """Resources and relations, and how much to take of them."""
+class ContextSettings(SampledSettings):
+    """Resources, and how much to take of them and of the facts."""
 
     resources: dict[str, Resource]
     """The text resources, by a name of your choice: the form of each, and its path."""
-    relations: dict[str, Relation]
-    """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
     triples: int = Field(500, gt=0)
     """At most this many triples per relation, drawn at random from those that a document mentions.
     """
@@ -56,22 +54,63 @@ class Settings(SampledSettings):
     """At most this many documents per resource and triple, drawn at random."""
     max_segments: int = Field(10, gt=1)
     """At most this many segments per context."""
+    random_draws: int = Field(1, gt=0)
+    """Knowledge-random contexts of each document and triple, each with an order of its own. Their
+    steps count as those of one context, and the report has the deviation over draws."""
     window: int = Field(300, gt=0)
     """Longest input, in words and punctuation marks. 300 of them are at most some 512 tokens."""
+
+
+class Settings(ContextSettings):
+    """The relations too."""
+
+    relations: dict[str, Relation]
+    """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
 
 
 def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
-    """Build the steps of all contexts.
+    """Build the steps of all contexts, of facts of the UMLS.
 
     Raises:
         BadInput: sources that cannot be used, and where no document gives a context.
     """
     dropped: Counter[str] = Counter()
     knowledge = load(data / "umls", settings.relations, dropped)
+    facts = counts.by_name("umls/MRREL.RRF", "facts", knowledge.facts["relation"])
+    read = [*counts.lines(data, *UMLS), *facts]
+    return tables(data, knowledge, settings, seed, executor, dropped=dropped, read=read)
+
+
+def tables(
+    data: Path,
+    knowledge: Knowledge,
+    settings: ContextSettings,
+    seed: int,
+    executor: Executor,
+    *,
+    dropped: Counter[str],
+    read: list[counts.CountRow],
+) -> BenchmarkTables:
+    """Build the steps of all contexts that resources give for what a knowledge base says.
+
+    Args:
+        data: the folder of the resources.
+        knowledge: the facts, names and prompts.
+        settings: of the resources.
+        seed: of every draw.
+        executor: what scans the resources.
+        dropped: what the reading of the knowledge left out, by rule.
+        read: how much was read for it.
+
+    Raises:
+        BadInput: a resource that cannot be used, and where no document gives a context.
+    """
     indexes = {
-        name: open_index(name, resource, data, knowledge.terms, INDEXES, executor=executor)
+        name: open_index(
+            name, resource, data, knowledge.terms, INDEXES, seed=seed, executor=executor
+        )
         for name, resource in settings.resources.items()
     }
     rows: list[dict[str, Any]] = []
@@ -80,7 +119,8 @@ def build(
     relations: dict[str, list[str]] = {"evidence": [], "dropped": []}  # the relation of each
     for evidence in _evidence(knowledge, indexes, settings, seed):
         relations["evidence"].append(evidence.relation)
-        if evidence_steps := steps(evidence, limits, seed, dropped):
+        draws = settings.random_draws
+        if evidence_steps := steps(evidence, limits, seed, dropped, draws=draws):
             rows += evidence_steps
             used[evidence.resource, evidence.document.id] = evidence
         else:
@@ -92,8 +132,7 @@ def build(
     notes = {"dropped": counts.by_rule(dropped), "resources": _resources(indexes)}
     queries = _queries(rows, knowledge, indexes, settings)
     read = [
-        *counts.lines(data, *UMLS),
-        *counts.by_name("umls/MRREL.RRF", "facts", knowledge.facts["relation"]),
+        *read,
         *_documents(indexes, settings),
         *(row for what, names in relations.items() for row in counts.by_name("", what, names)),
         *counts.by_name("", "queries", queries["relation"]),
@@ -103,7 +142,7 @@ def build(
 
 
 def _evidence(
-    knowledge: Knowledge, indexes: dict[str, Index], settings: Settings, seed: int
+    knowledge: Knowledge, indexes: dict[str, Index], settings: ContextSettings, seed: int
 ) -> Iterator[Evidence]:
     """Documents and the drawn facts that they mention, resource by resource."""
     shared = {
@@ -113,7 +152,7 @@ def _evidence(
     drawn = _drawn(knowledge.facts, pd.concat(list(shared.values())), settings.triples, seed)
     correct = drawn.merge(knowledge.facts, on=["relation", "subject_id"], suffixes=("", "_other"))
     objects = correct.groupby(["relation", "subject_id"])["fact_id_other"].agg(frozenset).to_dict()
-    pools = {relation: frozenset(knowledge.objects[relation]) for relation in settings.relations}
+    pools = {relation: frozenset(objects) for relation, objects in knowledge.objects.items()}
     for name, index in indexes.items():
         wanted = shared[name].merge(drawn, on=["subject_id", "fact_id"])
         facts = {number: part for number, part in wanted.groupby("document")}
@@ -122,7 +161,7 @@ def _evidence(
             for fact in (
                 facts[number].sort_values(["relation", "subject_id", "fact_id"]).itertuples()
             ):
-                prompt = settings.relations[fact.relation].prompt
+                prompt = knowledge.prompts[fact.relation]
                 yield Evidence(
                     resource=name,
                     document=document,
@@ -154,7 +193,7 @@ def _queries(
     rows: list[dict[str, Any]],
     knowledge: Knowledge,
     indexes: dict[str, Index],
-    settings: Settings,
+    settings: ContextSettings,
 ) -> pd.DataFrame:
     """Return the steps with the names of their entities and what splits them.
 
@@ -196,7 +235,7 @@ def _candidates(queries: pd.DataFrame, knowledge: Knowledge) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS)
 
 
-def _documents(indexes: dict[str, Index], settings: Settings) -> Iterator[counts.CountRow]:
+def _documents(indexes: dict[str, Index], settings: ContextSettings) -> Iterator[counts.CountRow]:
     for name, index in indexes.items():
         path = settings.resources[name].path.as_posix()
         for what in ("documents", "mentions"):

@@ -36,13 +36,14 @@ class Knowledge:
 
     `facts` has `relation, subject_id, fact_id`; `names` gives each entity its preferred name;
     `terms` are all names to look for, each with its CUI; `objects` gives each relation the entities
-    of its objects' types.
+    of its objects' types, `prompts` its prompt.
     """
 
     facts: pd.DataFrame
     names: dict[str, str]
     terms: list[tuple[str, str]]
     objects: dict[str, set[str]]
+    prompts: dict[str, str]
 
 
 def load(
@@ -80,7 +81,8 @@ def load(
     subjects = {name: of_types(relation.subjects) for name, relation in relations.items()}
     objects = {name: of_types(relation.objects) for name, relation in relations.items()}
     facts = _facts(folder, representatives, subjects, objects, dropped=dropped)
-    return Knowledge(facts, names, terms, objects)
+    prompts = {name: relation.prompt for name, relation in relations.items()}
+    return Knowledge(facts, names, terms, objects, prompts)
 
 
 def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """DisKnE's tables from its positives and negatives, whatever their source.
 
 The usual two tables hold the positives as prompts. The others are: `examples`, all positives and
-negatives; `splits`, what trains, validates and tests for each target disease; `names` and
-`ancestors` of every disease in them.
+negatives; `splits`, what trains, validates and tests for each target disease, and the `fewest`
+positives that a category needs to be reported; `names` and `ancestors` of every disease in them.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from pydantic import Field
 from medprobe.benchmarks import counts
 from medprobe.benchmarks.diskne import names
 from medprobe.benchmarks.diskne.negatives import assemble
-from medprobe.benchmarks.diskne.splits import Match, split, split_as_released
+from medprobe.benchmarks.diskne.splits import Match, split, split_as_released, touched
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
@@ -41,7 +41,8 @@ class DiskneSettings(Section):
     targets: tuple[str, ...] | None = None
     """CUIs of the diseases to test. Empty: all that can be tested."""
     positives: int = Field(2, gt=0)
-    """A disease is tested in a category if it has at least this many positive examples there."""
+    """A disease is tested and reported in a category if it has at least this many positive
+    examples there."""
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the training examples that validates."""
     match: Match = "forms"
@@ -49,6 +50,10 @@ class DiskneSettings(Section):
     released code does."""
     shared_premises: bool = False
     """Whether a premise that is tested may also be trained on with another disease."""
+    descendants: Literal["train", "leave out"] = "train"
+    """Examples that mention a descendant of the tested disease in the vocabulary: they `train`, as
+    the paper's rule has it, or `leave out` those too. A descendant is then never trained on: an
+    example of pneumonia teaches about disorders of the lung."""
     split: Literal["pairs", "released"] = "pairs"
     """How examples are divided: by `pairs`, or by rows as `released`."""
     hypothesis: Literal["preferred", "surface"] = "preferred"
@@ -154,21 +159,30 @@ def tables(
         vocabulary_labels = names.labels(data / "umls", sorted(preferred), settings.vocabulary)
         labels = preferred | vocabulary_labels
     examples = assemble(positives, negatives, preferred, labels)
-    by_target = named.groupby("cui")["name"].agg(list)
-    targets = {target: by_target[target] for target in _targets(examples, settings)}
+    by_disease = named.groupby("cui")["name"].agg(list).to_dict()
+    targets = {target: by_disease[target] for target in _targets(examples, settings)}
+    below = {
+        target: {cui: by_disease[cui] for cui in hierarchy.descendants(target) & {*by_disease}}
+        for target in (targets if settings.descendants == "leave out" else ())
+    }
     above = [
         (cui, ancestor)
         for cui in sorted(preferred)
         for ancestor in sorted(hierarchy.ancestors(cui))
     ]
     queries = _queries(examples)
+    splits = _split(examples, targets, below, settings, seed).assign(fewest=settings.positives)
     return BenchmarkTables(
         queries=queries,
         candidates=_candidates(examples, preferred),
-        notes={"dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"])},
+        notes={
+            "dropped": pd.DataFrame(sorted(dropped.items()), columns=["rule", "count"]),
+            "kinds": _count(examples, "category", "kind"),
+            "split_sizes": _count(splits, "target", "split"),
+        },
         others={
             "examples": examples,
-            "splits": _split(examples, targets, settings, seed),
+            "splits": splits,
             "names": named,
             "ancestors": pd.DataFrame(above, columns=["cui", "ancestor"], dtype=str),
             "sources": counts.table([*read, *counts.by_name("", "queries", queries["subset"])]),
@@ -176,14 +190,24 @@ def tables(
     )
 
 
+def _count(rows: pd.DataFrame, key: str, column: str) -> pd.DataFrame:
+    """How many rows of each key have each value of a column: a row and a column each."""
+    return rows.groupby([key, column]).size().unstack(fill_value=0).reset_index()
+
+
 def _split(
-    examples: pd.DataFrame, targets: dict[str, list[str]], settings: DiskneSettings, seed: int
+    examples: pd.DataFrame,
+    targets: dict[str, list[str]],
+    below: dict[str, dict[str, list[str]]],
+    settings: DiskneSettings,
+    seed: int,
 ) -> pd.DataFrame:
+    mentions = touched(examples, targets, settings.match, below)
+    share = settings.validation
     if settings.split == "released":
-        return split_as_released(examples, targets, settings.validation, settings.match)
+        return split_as_released(examples, mentions, [*targets], share)
     shared = settings.shared_premises
-    share, match = settings.validation, settings.match
-    return split(examples, targets, share, seed, match, shared_premises=shared)
+    return split(examples, mentions, [*targets], share, seed, shared_premises=shared)
 
 
 def _targets(examples: pd.DataFrame, settings: DiskneSettings) -> list[str]:

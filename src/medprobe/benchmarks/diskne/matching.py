@@ -4,21 +4,20 @@ Nothing a model trains on may name the one it is tested on.
 
 The paper's rule is "check for occurrences of all the synonyms" (Alghanmi et al. 2021, section 3.3);
 its released code looks for raw characters, which misses a comma or an accent. Here texts and names
-are folded first: case, accents, full-width letters, invisible characters, punctuation and a
-possessive 's make no difference. A name is mentioned where
+are folded first: case, accents, full-width letters, invisible characters, punctuation, a possessive
+'s, and British or American spelling make no difference. A name is mentioned where
 
 - it is in the text, within a longer word too, if it has three characters or more;
 - it is a word of its own, or in capitals with a plural s, if it has two;
 - its words, plural or not, are adjacent in any order: "failure of the heart". Of a name of several
   words, each can be an adjective: "allergic asthma" for "asthma, allergy".
 
-A text is also read without entities of HTML, without hyphens within words ("dys-trophy") and with
-spelt letters joined ("C.L.D.", "C L D"); a name of several words can be one word, if it has eight
-letters or more. Names of one character are not looked for. The gate has another implementation of
-the same rule.
+The search looks into all readings of a text (sources/readings.py): without tags and masks, with
+lists of words taken apart, with spelt letters joined. A name of several words can be one word, if
+it has eight letters or more. Names of one character are not looked for. The gate has a search of
+its own for the same forms.
 """
 
-import html
 import re
 import unicodedata
 from collections import defaultdict
@@ -27,6 +26,8 @@ from typing import Final
 
 from ahocorasick_rs import AhoCorasick
 
+from medprobe.sources.readings import readings, spellings
+
 INSIDE: Final = 3  # characters; shorter names must be words of their own
 WORD: Final = re.compile(r"[^\W_]+")
 POSSESSIVE: Final = re.compile(r"['\u2019]s\b")
@@ -34,11 +35,6 @@ PLURAL: Final = re.compile(r"\b[A-Z0-9]{2}s\b")  # of an abbreviation of two let
 SMALL: Final = frozenset({"a", "an", "of", "the"})
 ENDING: Final = re.compile(r"(?<=...)(?:ides|ata|ies|es|is|us|as|ys|um|(?<!s)s|i|y|e|a)$")
 ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
-LETTER: Final = r"[^\W\d_]"
-SPELT: Final = re.compile(
-    rf"(?<![\w.]){LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
-)
-HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 TOGETHER: Final = 8  # letters of a name of several words that can be one word
 STEMMED: Final = 5  # letters; shorter words keep their endings
 
@@ -57,8 +53,8 @@ class Forms:
         self._inside: dict[str, set[str]] = defaultdict(set)
         self._short: dict[str, set[str]] = defaultdict(set)
         self._bags: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for name, disease in names:
-            words = WORD.findall(fold(name))
+        for form, disease in {(form, cui) for name, cui in names for form in spellings(name)}:
+            words = WORD.findall(fold(form))
             whole = " ".join(words)
             if len(whole) >= INSIDE:
                 self._inside[whole].add(disease)
@@ -75,7 +71,7 @@ class Forms:
 
     def diseases(self, text: str) -> set[str]:
         """The diseases that the text mentions."""
-        return set().union(*map(self._diseases, _readings(text)))
+        return set().union(*map(self._diseases, readings(text)))
 
     def _diseases(self, text: str) -> set[str]:
         """The diseases that one reading of a text mentions."""
@@ -95,13 +91,6 @@ class Forms:
             for start in range(len(bag) - length + 1):
                 mentioned |= self._bags.get(tuple(sorted(bag[start : start + length])), set())
         return mentioned
-
-
-def _readings(text: str) -> set[str]:
-    """The text without entities, without hyphens within words, and with spelt letters joined."""
-    plain = html.unescape(text)
-    joined = SPELT.sub(lambda spelt: "".join(filter(str.isalpha, spelt[0])), plain)
-    return {plain, HYPHEN.sub("", plain), joined}
 
 
 def fold(text: str) -> str:

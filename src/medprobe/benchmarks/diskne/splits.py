@@ -17,15 +17,35 @@ SPLITS: Final = ["target", "split", "example_id"]
 TEXTS: Final = ("premise", "full_hypothesis", "hypothesis")
 
 
-def touched(examples: pd.DataFrame, names: Names, match: Match = "forms") -> np.ndarray:
+def touched(
+    examples: pd.DataFrame,
+    names: Names,
+    match: Match = "forms",
+    below: Mapping[str, Names] | None = None,
+) -> np.ndarray:
     """Find which examples mention which disease: bool [examples, diseases of `names` in order].
 
     An example mentions its own disease, the disease that this replaced, and every disease of which
-    a name is in its premise, full hypothesis or hypothesis in any form. `match="substrings"` looks
-    for names as the released code does: as raw characters, and in the premise only.
+    a name in any form, or the CUI, is in its premise, full hypothesis or hypothesis.
+    `match="substrings"` looks for names as the released code does: as raw characters, and in the
+    premise only. An example that mentions a disease `below` another one, with the names of that
+    disease, mentions that one too.
     """
+    below = below or {}
+    every = {**names}
+    for descendants in below.values():
+        every |= descendants
+    mentions = _mentioned(examples, every, match)
+    places = {cui: place for place, cui in enumerate(every)}
+    families = ([target, *below.get(target, ())] for target in names)
+    columns = [mentions[:, [places[cui] for cui in family]].any(axis=1) for family in families]
+    return np.array(columns, dtype=bool).reshape(len(names), len(examples)).T
+
+
+def _mentioned(examples: pd.DataFrame, names: Names, match: Match) -> np.ndarray:
     places = {cui: place for place, cui in enumerate(names)}
-    search = Forms(_pairs(names)).diseases if match == "forms" else _substrings(names)
+    by_form = Forms([*_pairs(names), *((cui, cui) for cui in names)])
+    search = by_form.diseases if match == "forms" else _substrings(names)
     is_mentioned = np.zeros((len(examples), len(places)), dtype=bool)
     for column in ("cui", "original_cui"):
         place = examples[column].map(places)
@@ -56,14 +76,14 @@ def _substrings(names: Names) -> Callable[[str], set[str]]:
 
 def split(
     examples: pd.DataFrame,
-    names: Names,
+    mentions: np.ndarray,
+    targets: Sequence[str],
     share: float,
     seed: int,
-    match: Match = "forms",
     *,
     shared_premises: bool = False,
 ) -> pd.DataFrame:
-    """Divide the examples for each target disease, a key of `names`.
+    """Divide the examples for each target disease, of which `touched` gives the `mentions`.
 
     The columns are `target, split, example_id`.
 
@@ -72,12 +92,11 @@ def split(
     is tested; validation is this share of their pairs (at least one), so that a pair is on one side
     only.
     """
-    mentions = touched(examples, names, match)
     original = examples["original_cui"].to_numpy()
     pairs, distinct = pd.factorize(examples["pair_id"], sort=True)
     premises, _ = pd.factorize(examples["premise"].map(fold).str.split().str.join(" "))
     places = []  # (target, split, example) of each row, as places in their lists
-    for place, target in enumerate(names):
+    for place, target in enumerate(targets):
         test = original == target
         train = ~mentions[:, place] & ~test
         if not shared_premises:
@@ -92,7 +111,7 @@ def split(
             places.append(
                 (np.full_like(positions, place), np.full_like(positions, number), positions)
             )
-    lists = (list(names), ["train", "validation", "test"], examples["example_id"].tolist())
+    lists = (list(targets), ["train", "validation", "test"], examples["example_id"].tolist())
     columns = np.concatenate(places, axis=1) if places else np.empty((3, 0), dtype=np.intp)
     return pd.DataFrame(
         {
@@ -103,7 +122,7 @@ def split(
 
 
 def split_as_released(
-    examples: pd.DataFrame, names: Names, share: float, match: Match
+    examples: pd.DataFrame, mentions: np.ndarray, targets: Sequence[str], share: float
 ) -> pd.DataFrame:
     """Divide the examples as the authors' released code divides one annotation file.
 
@@ -114,10 +133,9 @@ def split_as_released(
     from sklearn.model_selection import train_test_split
     from sklearn.utils import shuffle
 
-    mentions = touched(examples, names, match)
     alike = ["premise", "hypothesis"]
     parts = []
-    for place, target in enumerate(names):
+    for place, target in enumerate(targets):
         about = examples[examples["original_cui"] == target]
         test = about.drop_duplicates(["category", *alike])
         rest = shuffle(examples[~mentions[:, place]].drop_duplicates(alike), random_state=42)

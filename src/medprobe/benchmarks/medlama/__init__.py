@@ -21,6 +21,7 @@ from medprobe.core.params import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import rrf
 
+IN_USE: Final = "N"  # in SUPPRESS
 METADATA: Final = Metadata(
     description="biomedical facts of the UMLS as prompts with one slot",
     citation="Meng et al., Rewire-then-Probe: A Contrastive Recipe for Probing Biomedical Knowledge"
@@ -42,6 +43,8 @@ class Settings(MedlamaSettings, SampledSettings):
     """Names of entities: the relation's own `atom`, or the `preferred` English name."""
     max_answers: int = Field(10, gt=0)
     """Queries with more answers are dropped."""
+    obsolete: bool = False
+    """Also take relations that their vocabulary has withdrawn (SUPPRESS of MRREL is not `N`)."""
     families: ConceptFamilies | None = None
     """Also ask each query of `full` under further wordings, which are ours and not of the paper,
     and further names of its subject, as the subset `families`. Empty: no families."""
@@ -53,8 +56,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     Raises:
         BadInput: a source is missing or amiss, or a relation has no query.
     """
-    triples = _triples(data / "umls", settings)
-    read = counts.lines(data, *METADATA.sources)
+    triples, read = _triples(data / "umls", settings)
+    read = counts.lines(data, *METADATA.sources) + read
     read += counts.by_name("umls/MRREL.RRF", "triples", triples["relation"].sort())
     subjects = triples.group_by("relation", "subject_id", "subject").agg(
         pl.col("answer").n_unique().alias("answers")
@@ -106,31 +109,38 @@ def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(queries.to_dict(as_series=False))
 
 
-def _triples(umls: Path, settings: Settings) -> pl.DataFrame:
+def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.CountRow]]:
     """Read MRREL's rows with the names of head and tail.
 
     The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1.
+    is CUI2, its tail CUI1. Beside them: how many rows are obsolete, by relation, and how many names
+    are not those of the relation's own atoms.
     """
-    columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA"]
+    columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "SUPPRESS"]
     in_vocabulary = pl.col("SAB").is_in(settings.vocabularies)
     triples = rrf.read_mrrel(umls, columns, in_vocabulary, settings.relations)
     triples = triples.rename({"RELA": "relation"})
+    obsolete = triples.filter(pl.col("SUPPRESS") != IN_USE)
+    read = counts.by_name("umls/MRREL.RRF", "obsolete triples", obsolete["relation"].sort())
+    if not settings.obsolete:
+        triples = triples.filter(pl.col("SUPPRESS") == IN_USE)
     if settings.names == "preferred":
         ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().rename("CUI").to_frame()
         names = rrf.read_preferred_names(umls, ids)
         for end, name in [("CUI2", "subject"), ("CUI1", "answer")]:
             triples = triples.join(names.rename({"CUI": end, "STR": name}), on=end)
     else:
-        triples = _with_atoms(umls, triples)
+        triples, bare = _with_atoms(umls, triples)
+        read += [("umls/MRCONSO.RRF", "names", "of other atoms", bare)] * bool(bare)
     triples = triples.rename({"CUI2": "subject_id", "CUI1": "answer_id"})
-    return triples.select("line", "relation", "subject_id", "subject", "answer_id", "answer")
+    columns = ["line", "relation", "subject_id", "subject", "answer_id", "answer"]
+    return triples.select(columns), read
 
 
-def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
+def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Name both ends by their own atoms, in any language, suppressed or not.
 
-    An end whose atom is missing by the last name listed for its concept.
+    An end whose atom is missing by the last name listed for its concept; their number is returned.
     """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
     atoms = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)
@@ -141,7 +151,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
     ends = [("CUI2", "subject"), ("CUI1", "answer")]
     bare = [triples.filter(pl.col(name).is_null())[end] for end, name in ends]
     if not any(map(len, bare)):
-        return triples
+        return triples, 0
     concepts = pl.concat(bare).unique().rename("CUI").to_frame()
     listed = rrf.read_mrconso(umls, ["CUI", "STR"], among=concepts)
     last = listed.group_by("CUI").agg(pl.col("STR").sort_by("line").last())
@@ -152,7 +162,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> pl.DataFrame:
             where = f"{umls / 'MRREL.RRF'}, line {row['line']}"
             remedy = "take both files from one release"
             raise BadInput(where, f"{row[end]} has no name in MRCONSO.RRF", remedy)
-    return triples
+    return triples, sum(map(len, bare))
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("umls/MRREL.RRF",))
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=METADATA.sources)

@@ -21,7 +21,8 @@ def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
     `of` what (`rating`, and where the scale is ordinal `right`, the verdict), `measure`, `raters`,
     `items` that it is over, `value`.
 
-    `ratings` has the columns `item, rater, rating, right`, one row per rating.
+    `ratings` has the columns `item, rater, rating, right`, one row per rating. Ratings of an
+    ordinal scale are whole numbers as text, such as `4`.
     """
     rows = list(_measures(ratings, "rating", ordinal))
     if ordinal:
@@ -31,7 +32,8 @@ def agreement(ratings: pd.DataFrame, *, ordinal: bool) -> pd.DataFrame:
 
 def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[MeasureRow]:
     labels = sorted(ratings[of].unique())
-    codes = ratings.assign(code=ratings[of].map(labels.index))
+    code = int if ordinal else labels.index  # a rating's distance counts the levels nobody gave
+    codes = ratings.assign(code=ratings[of].map(code))
     table = codes.pivot_table(index="item", columns="rater", values="code", aggfunc="first")
     for a, b in combinations(table.columns, 2):
         both = table[[a, b]].dropna().astype(int)
@@ -53,9 +55,11 @@ def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[Measure
 def _cohen(a: pd.Series, b: pd.Series, weights: str | None) -> float:
     from sklearn.metrics import cohen_kappa_score
 
-    if len({*a, *b}) < 2:
+    codes = {*a, *b}
+    if len(codes) < 2:
         return float("nan")
-    return float(cohen_kappa_score(a, b, weights=weights))
+    levels = list(range(min(codes), max(codes) + 1))
+    return float(cohen_kappa_score(a, b, labels=levels, weights=weights))
 
 
 def _fleiss(table: pd.DataFrame) -> float:

@@ -24,23 +24,33 @@ WIDE: Final = 5  # models that are columns; if there are more, they are rows
 def section(results: Results, benchmark: str) -> list[Part]:
     """Return the tables of F1, or nothing if no F1 was measured.
 
-    They have both means of every category and variant, F1 of every disease, and how it was learnt.
+    They have both means of every category and variant and of rare and common diseases, F1 of every
+    disease, and how it was learnt.
     """
     rows = results.rows(benchmark, metric="f1")
+    is_part = rows["subset"].str.contains("/", regex=False)
+    parts = rows[is_part].assign(subset=rows["subset"].str.replace(r"^.*:", "", regex=True))
+    rows = rows[~is_part]
     is_mean = rows["relation"].isin(MEANS)
     diseases: list[Block] = []
     for category, group in rows[~is_mean].groupby("subset", sort=True):
         table = _table(results, group, {"relation": "disease", "method": "method"})
         diseases += folded(str(category), [table])
     heads = {"subset": "category", "method": "method"}
+    frequent = _means(results, parts, {"subset": "positives", "method": "method"})
     learnt = results.losses.get(benchmark)
     ranked: list[Block] = []
     for name in RANKED:
         means = results.rows(benchmark, metric=name)
-        means = means[means["relation"].isin(MEANS)]
+        means = means[means["relation"].isin(MEANS) & ~means["subset"].str.contains("/")]
         ranked += folded(f"{metric(name).title} by category", _means(results, means, heads))
     return [
-        *part("F1 by category", _means(results, rows[is_mean], heads), ranked),
+        *part(
+            "F1 by category",
+            _means(results, rows[is_mean], heads),
+            ranked,
+            folded("F1 of rare and common diseases, by their positives", frequent),
+        ),
         *part("F1 by disease", diseases),
         *part(
             "How the classifiers learn", [] if learnt is None else losses.draw(learnt, benchmark)

@@ -1,9 +1,12 @@
 """By answer length in characters."""
 
+from collections.abc import Sequence
 from typing import Final
 
+import pandas as pd
+
 from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_sweeps
+from medprobe.figures.rows import Drawing, comparable, without_sweeps
 from medprobe.metrics.splits import first_number
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
@@ -13,7 +16,10 @@ FEWEST: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
 def drawn(results: Results, benchmark: str) -> list[Drawing]:
-    """For each method a drawing of its models over the bins of answer length."""
+    """For each method a drawing of its models over the bins of answer length.
+
+    And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
+    """
     name, subset = results.primary(benchmark), results.main_subset(benchmark)
     rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
@@ -22,11 +28,20 @@ def drawn(results: Results, benchmark: str) -> list[Drawing]:
     rows = rows.sort_values("length", key=lambda names: names.map(first_number), kind="stable")
     drawings = []
     for method, group in rows.groupby("method", sort=True):
-        if group["length"].nunique() < 2:
-            continue
-        axes = ("characters of the answer", plots.label(name))
-        share = metric(name).share
-        plot = plots.curves(group, "length", "model", axes, share, order=results.models)
-        caption = f"{metric(name).title} by answer length, {method} ({benchmark})."
-        drawings.append(Drawing(f"{benchmark}-{method}-lengths", plot, caption))
+        drawings += _draw(group, str(method), "model", results.models)
+    methods = comparable(rows)
+    for model, group in methods.groupby("model", sort=True):
+        if group["method"].nunique() > 1:
+            drawings += _draw(group, str(model), "method", sorted(methods["method"].unique()))
     return drawings
+
+
+def _draw(rows: pd.DataFrame, system: str, series: str, order: Sequence[str]) -> list[Drawing]:
+    """Draw a method's models, or a model's methods; nothing of one bin."""
+    if rows["length"].nunique() < 2:
+        return []
+    benchmark, definition = rows["benchmark"].iloc[0], metric(rows["metric"].iloc[0])
+    axes = ("characters of the answer", plots.label(definition.name))
+    plot = plots.curves(rows, "length", series, axes, definition.share, order=order)
+    caption = f"{definition.title} by answer length, {system} ({benchmark})."
+    return [Drawing(f"{benchmark}-{system}-lengths", plot, caption)]

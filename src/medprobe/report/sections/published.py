@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from medprobe.papers import Paper, published
-from medprobe.report.blocks import Cell, Links, Part, Table, part
+from medprobe.papers import Paper, place, published
+from medprobe.report.blocks import Cell, Links, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 
@@ -22,23 +22,26 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = rows[rows["model"].isin(results.published)]
     printed_as = results.printed(benchmark)
     body: list[list[str | Cell]] = []
-    sources = {}
+    sources: dict[str, str] = {}
+    notes: dict[str, None] = {}
     keys = ["model", "subset", "relation", "method"]
     for (model, subset, relation, method), group in rows.groupby(keys, sort=True):
         name = results.published[model]
         for paper, number, row in published(name, printed_as, subset, relation, method):
             sources[paper.url] = f"{paper.title} ({paper.version})"
+            notes |= dict.fromkeys(paper.tables[number].notes)
             data = data_note(results, benchmark, subset, paper)
             for score in group[group["metric"].isin(row.values)].itertuples():
                 system = [f"{model} ({name})", f"{subset}, {relation}", method]
                 spread = row.std.get(score.metric)
                 numbers = _numbers(score, row.values[score.metric], spread, data)
-                body.append([*system, *numbers, data, f"{paper.version}, table {number}"])
+                body.append([*system, *numbers, data, f"{paper.version}, {place(number)}"])
     if not body:
         return []
     heads = ["model", "set", "method", "metric", "measured", "published", "difference"]
     heads += ["in deviations", "the paper's data?", "source"]
-    return part(TITLE, [Table(heads, body, CAPTION), Links(sorted(sources.items()))])
+    table, links = Table(heads, body, CAPTION), Links(sorted(sources.items()))
+    return part(TITLE, [table], paragraph(*notes), [links])
 
 
 def _numbers(score: Any, printed: float, spread: float | None, data: str) -> list[str | Cell]:
@@ -65,7 +68,8 @@ def data_note(results: Results, benchmark: str, subset: str, paper: Paper) -> st
     """Say whether a subset has as many queries and relations as the paper counts."""
     if results.benchmarks[benchmark].invented:
         return INVENTED
-    sizes = paper.sizes.get(results.printed(benchmark), {}).get(subset)
+    printed = paper.sizes.get(results.printed(benchmark), {}).get(subset, {})
+    sizes = {name: printed[name] for name in ("queries", "relations") if name in printed}
     counted = results.statistics.get(benchmark)
     if not sizes or counted is None:
         return "not counted in print"
@@ -75,6 +79,7 @@ def data_note(results: Results, benchmark: str, subset: str, paper: Paper) -> st
     if here == sizes:
         return "yes"
     ours, theirs = (
-        ", ".join(f"{count:,} {name}" for name, count in counts.items()) for counts in (here, sizes)
+        ", ".join(f"{count:,.0f} {name}" for name, count in counts.items())
+        for counts in (here, sizes)
     )
     return f"no: {ours} here, {theirs} there"

@@ -7,6 +7,7 @@ import pandas as pd
 from medprobe.benchmark_statistics import SHARES
 from medprobe.figures import plots
 from medprobe.figures.rows import Drawing
+from medprobe.papers import papers
 from medprobe.report.blocks import Block, Part, folded, part
 from medprobe.report.numbers import table_of
 from medprobe.report.results import Results
@@ -17,7 +18,7 @@ LONG: Final = 12  # rows; a longer table opens by a click
 def section(results: Results, benchmark: str) -> list[Part]:
     """Return the benchmark's own table of statistics.
 
-    It comes with what its rules left out, and its answers by tokenizer.
+    It comes with the counts in print, what its rules left out, and its answers by tokenizer.
     """
     if benchmark not in results.statistics:
         return []
@@ -40,9 +41,30 @@ def section(results: Results, benchmark: str) -> list[Part]:
     return part(
         "The benchmark in numbers",
         folded(f"All counts, {len(counted)} rows", counts) if len(counted) > LONG else counts,
+        _printed(results, benchmark),
         rules,
         answers,
     )
+
+
+def _printed(results: Results, benchmark: str) -> list[Block]:
+    """The counts that the papers print of the benchmark's subsets, next to those here."""
+    if results.benchmarks[benchmark].invented:
+        return []
+    counted = results.statistics[benchmark]
+    relations = counted[counted["relation"] != "all"].groupby("subset").size()
+    of_all = counted[counted["relation"] == "all"].set_index("subset").assign(relations=relations)
+    rows = [
+        {
+            **{"subset": subset, "count": name.replace("_", " ")},
+            **{"here": of_all.loc[subset, name], "in print": number, "source": paper.version},
+        }
+        for paper in papers().values()
+        for subset, numbers in paper.sizes.get(results.printed(benchmark), {}).items()
+        for name, number in numbers.items()
+        if paper.stands and subset in of_all.index
+    ]
+    return [table_of(pd.DataFrame(rows), "Counts in print")] if rows else []
 
 
 def _without_repeats(counted: pd.DataFrame) -> pd.DataFrame:

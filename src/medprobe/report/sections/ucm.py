@@ -9,6 +9,7 @@ from medprobe.figures import trajectory, ucm
 from medprobe.figures.ucm import ACC, CONTROL, COPY
 from medprobe.metrics.rank_changes import SERIES, SHARES
 from medprobe.metrics.significance import System
+from medprobe.metrics.splits import first_number
 from medprobe.metrics.subset_tests import contrast_name
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
@@ -31,6 +32,13 @@ ACCURACY_TEXT: Final = (
     "The full context names the target, so acc@5 with context rises by copying alone. A model "
     "whose acc@5 with context is no higher than the copy control's may only copy. Understand "
     "counts what other evidence does to the target's rank."
+)
+
+SPLITS: Final = ("resource:", "objects:", "frequency:")  # parts with accuracy and UCM
+BOTH_TEXT: Final = (
+    "acc@k, micro: over all triples of the part; UCM_k, macro: the mean over relations of the "
+    "part's triples; per cent. Objects: how many are correct for the subject. Frequency: how many "
+    "documents mention the object."
 )
 
 
@@ -63,6 +71,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         *part(
             "Where models understand",
             folded("By kind, resource, objects and frequency", _parts(rows)),
+            folded("Accuracy and UCM_k by resource, objects and frequency", _both(rows)),
         ),
     ]
 
@@ -170,6 +179,30 @@ def _parts(rows: pd.DataFrame) -> list[Block]:
     chosen = rows[rows["metric"].isin(SHARES) & (rows["relation"] == "micro")]
     chosen = chosen[chosen["subset"].str.contains("/", regex=False)]
     return _shares(chosen.sort_values("subset", kind="stable"), ["subset", "model"])
+
+
+def _both(rows: pd.DataFrame) -> list[Block]:
+    """acc@k without and with context next to UCM_k, for the parts that both have."""
+    split = rows["subset"].str.partition("/")
+    chosen = rows.assign(subset=split[0], part=split[2])
+    chosen = ucm.label_columns(chosen[chosen["part"].str.startswith(SPLITS)])
+    if chosen.empty:
+        return []
+    wide = chosen.pivot(index=["part", "model"], columns="what", values="value")
+    wide = wide[list(dict.fromkeys(chosen["what"]))]
+    models = list(dict.fromkeys(rows["model"]))
+    order = sorted(wide.index, key=lambda key: (*_place(key[0]), models.index(key[1])))
+    body: list[list[str | Cell]] = [
+        [part, model, *(cell(NAME, value) for value in wide.loc[(part, model)])]
+        for part, model in order
+    ]
+    return [Table(["part", "model", *wide], body, BOTH_TEXT)]
+
+
+def _place(part: str) -> tuple[int, float, str]:
+    """The place of a part among others: bins in the order of their numbers."""
+    name, _, value = part.partition(":")
+    return SPLITS.index(f"{name}:"), first_number(value), value
 
 
 def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:

@@ -1,0 +1,62 @@
+"""False alarms of the gate's search for leaks: what it finds in sentences of articles.
+
+    python -m bench.alarms FOLDER SENTENCES    # released MedLAMA's files, and a file of sentences
+
+The names are those of diseases and genes in the released MedLAMA. The search that stops is held
+against words alone (`sources.mentions`), and the search that warns against the one that stops.
+"""
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from medprobe.quality.leaks import Diseases, normalise
+from medprobe.quality.likely import LikelyDiseases
+from medprobe.sources import medlama
+from medprobe.sources.mentions import Mentions
+
+RELATIONS: Final = ("disease_mapped_to_gene", "may_treat", "may_prevent", "occurs_after")
+SHOWN: Final = 40  # mentions that are printed
+COMMON: Final = 3  # sentences that have a word, which is then no typing error
+
+
+def main() -> None:
+    """Print how many mentions each search adds, and the first ones."""
+    parser = argparse.ArgumentParser(prog="python -m bench.alarms")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("sentences", type=Path)
+    parser.add_argument("--at-most", type=int, default=5000, help="sentences that are searched")
+    options = parser.parse_args()
+    files, _ = medlama.find_released_files(options.folder)
+    queries = [medlama.read_queries(files[name], name) for name in RELATIONS if name in files]
+    names = sorted(
+        {(name, name) for part in queries for answers in part["answers"] for name in answers}
+        | {(name, name) for part in queries for name in part["subject"]}
+    )
+    sentences = options.sentences.read_text(encoding="utf-8").splitlines()[: options.at_most]
+    words = Counter(word for text in sentences for word in {*normalise(text).line.split()})
+    known = {word for word, count in words.items() if count >= COMMON}
+    plain = Mentions(names)
+    searches: dict[str, Callable[[str], Iterable[str]]] = {
+        "words": lambda text: {mention.id for mention in plain.every(text)},
+        "stops": Diseases(names).find,
+        "warns": LikelyDiseases(names, known).find,
+    }
+    found: dict[str, set[tuple[str, str]]] = {}
+    for kind, search in searches.items():
+        start = time.process_time()
+        found[kind] = {(text, name) for text in sentences for name in search(text)}
+        print(f"{kind}: {len(found[kind]):,} mentions, {time.process_time() - start:.0f} CPU s")
+    found["warns"] -= found["stops"]
+    found["stops"] -= found["words"]
+    for kind in ("stops", "warns"):
+        print(f"{kind}: {len(found[kind]):,} more")
+        for text, name in sorted(found[kind])[:: max(1, len(found[kind]) // SHOWN)]:
+            print(f"  {name} | {text[:200]}")
+
+
+if __name__ == "__main__":
+    main()

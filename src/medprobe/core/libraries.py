@@ -1,0 +1,63 @@
+"""The versions of the libraries that compute: those in requirements.lock and the installed ones."""
+
+import re
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from medprobe.core.places import LIBRARIES
+
+PINNED: Final = re.compile(
+    r"([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?\s*==\s*([^\s;#\\]+)\s*(?:;([^#\\]*))?"
+)
+MISSING: Final = "none"
+
+
+def pinned_versions(lock: Path = LIBRARIES) -> dict[str, str]:
+    """Read the versions that a lock file names for this Python and system.
+
+    Args:
+        lock: Has a line `name==version` for each library; other lines are not read. Without the
+            file, there are no versions.
+    """
+    if not lock.is_file():
+        return {}
+    lines = map(PINNED.match, lock.read_text(encoding="utf-8").splitlines())
+    return {line[1]: line[2] for line in lines if line and (not line[3] or _applies(line[3]))}
+
+
+def _applies(marker: str) -> bool:
+    """Whether a condition such as `sys_platform == "linux"` holds here."""
+    from packaging.markers import InvalidMarker, Marker
+
+    try:
+        return Marker(marker).evaluate()
+    except InvalidMarker:
+        return True
+
+
+def installed_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the installed versions of libraries; `none` for one that is not installed."""
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = MISSING
+    return versions
+
+
+def differing_versions(lock: Path = LIBRARIES) -> dict[str, tuple[str, str]]:
+    """Return the versions in a lock file and the installed ones of libraries where they differ.
+
+    A build such as `2.13.0+cpu` is of the version 2.13.0, unless the lock names a build.
+    """
+    pinned = pinned_versions(lock)
+    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.recorded`)
+    installed = installed_versions(pinned)
+    return {
+        name: (version, installed[name])
+        for name, version in pinned.items()
+        if version != (installed[name] if "+" in version else installed[name].partition("+")[0])
+    }

@@ -1,0 +1,95 @@
+"""The ways to read a text that names a disease: what a writer can do to a name and still mean it.
+
+A reading is a text of its own. A search for names looks into all readings of a text.
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Final
+
+WORD: Final = r"[^\W_]+"
+LETTER: Final = r"[^\W\d_]"
+SPELT: Final = re.compile(  # of two letters only if they are capitals with full stops
+    rf"(?<![\w.])(?:{LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})"
+    r"|[A-Z]\.(?:[A-Z]\.?|\s[A-Z]\.))(?!\w)"
+)
+HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
+NOISE: Final = re.compile(  # tags, masks of names, escapes of URLs, of mails and of strings
+    r"</?[A-Za-z][^<>]*>|\[\*\*.*?\*\*\]|_{2,}|[%=][0-9A-F]{2}|=\n|\\[nrt]"
+)
+ITEM: Final = rf"{WORD}(?:-{WORD})*"
+AND: Final = r"(?:\s*,)?(?:\s+(?:and|or|nor|on)\s+|\s*[/&]\s*(?:or\s+)?)"
+LIST: Final = re.compile(rf"\b{ITEM}(?:\s*,\s*{ITEM})*(?:{AND}{ITEM})+", re.IGNORECASE)
+SEPARATOR: Final = re.compile(rf"{AND}|\s*,\s*", re.IGNORECASE)
+OF: Final = re.compile(r"\b(?:of|in)(?:\s+the)?\s+$", re.IGNORECASE)
+NUMBER: Final = re.compile(r"\w{1,2}|[IVX]+|\d+")  # "hepatitis B and C"
+AMERICAN: Final = [  # a British spelling, and the American one
+    (re.compile(r"\u00e6|\u0153|[ao]e(?=[a-z]{2})"), "e"),
+    (re.compile(r"(?<=[a-z]{2})our(?=al|s?\b)"), "or"),
+    (re.compile(r"(?<=[bt])re(?=s?\b)"), "er"),
+    (re.compile(r"(?<=[iy])s(?=(?:e[ds]?|ing|ation)\b)"), "z"),
+    (re.compile(r"sulph"), "sulf"),
+    (re.compile(r"leuco"), "leuko"),
+]
+
+
+def readings(text: str) -> set[str]:
+    """Read a text in all ways: each of these changes or none, and in American spelling.
+
+    - without entities of HTML, and without tags, masks and escapes: "fever<br>, [** **]";
+    - without hyphens within words: "dys-trophy";
+    - with spelt letters joined: "C.L.D.", "C. D.", "C L D";
+    - with one item of a list of words in the list's place: "acute and chronic fever".
+
+    >>> sorted(readings("C.L.D. &amp; dys-trophy"))
+    ['C.L.D. & dys-trophy', 'C.L.D. & dystrophy', 'CLD & dys-trophy']
+    """
+    plain = html.unescape(text)
+    texts = {plain, NOISE.sub("", plain), NOISE.sub(" ", plain)}
+    texts |= {item for plain in texts for item in _items(plain)}
+    texts |= {HYPHEN.sub("", plain) for plain in texts} | {_joined(plain) for plain in texts}
+    return {spelling for plain in texts for spelling in spellings(plain)}
+
+
+def spellings(text: str) -> set[str]:
+    """Spell a text as it is, and as Americans do.
+
+    >>> sorted(spellings("Oedema and a tumour"))
+    ['Oedema and a tumour', 'edema and a tumor']
+    """
+    lower = american = text.lower()
+    for british, letters in AMERICAN:
+        american = british.sub(letters, american)
+    return {text, american} if american != lower else {text}
+
+
+def _joined(text: str) -> str:
+    return SPELT.sub(lambda spelt: "".join(filter(str.isalpha, spelt[0])), text)
+
+
+def _items(text: str) -> Iterator[str]:
+    """The text with one item of a list of words in the list's place.
+
+    The words before the list belong to its first item, and to all of them after "of" or "in" or
+    where the items are numbers or letters.
+
+    >>> [*_items("acute and chronic failure of the heart or liver")][2:]
+    ['acute and chronic failure of the heart', 'acute and chronic failure of the liver']
+    """
+    for found in LIST.finditer(text):
+        before = text[: found.start()]
+        for place, item in enumerate(SEPARATOR.split(found[0])):
+            belongs = not place or OF.search(before) or NUMBER.fullmatch(item)
+            for after in _after(text[found.end() :]):
+                yield f"{before if belongs else ''}{item}{after}"
+
+
+def _after(text: str) -> Iterator[str]:
+    """What follows a list: the text, and with one item of each list that it begins with."""
+    yield text
+    text = text.lstrip()
+    if found := LIST.match(text):
+        for item in SEPARATOR.split(found[0]):
+            for after in _after(text[found.end() :]):
+                yield f" {item}{after}"

@@ -1,0 +1,59 @@
+"""Runs that were deleted in MLflow, which keeps them with their artefacts until it is asked.
+
+Deleted are runs that a person deleted on MLflow's pages, and the experiments of a project that was
+moved (`store.record` logs these again). Superseded runs are not deleted: they can be compared.
+"""
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from medprobe.core.errors import BadInput
+from medprobe.tracking import store
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+
+def count_deleted() -> int:
+    """Return how many runs of the store in `mlruns/` are deleted; 0 where there is no store.
+
+    Raises:
+        NotLogged: The store cannot be used.
+    """
+    if os.environ.get(store.URI) or not (store.folder() / "mlflow.db").is_file():
+        return 0
+    client = store.connect()
+    with store.usable():
+        return len(_deleted_runs(client))
+
+
+def _deleted_runs(client: "MlflowClient") -> list[str]:
+    from mlflow.entities import ViewType
+
+    ids = [item.experiment_id for item in client.search_experiments(view_type=ViewType.ALL)]
+    runs: list[str] = []
+    token = None
+    while ids:
+        page = client.search_runs(ids, "", ViewType.DELETED_ONLY, page_token=token)
+        runs += [run.info.run_id for run in page]
+        if not (token := page.token):
+            break
+    return runs
+
+
+def remove_deleted() -> None:
+    """Remove these runs and experiments with their artefacts, by MLflow's own command.
+
+    Raises:
+        BadInput: MLflow's command fails.
+    """
+    uri = f"sqlite:///{store.folder() / 'mlflow.db'}"
+    command = [sys.executable, "-m", "mlflow", "gc", "--backend-store-uri", uri]
+    result = subprocess.run(
+        [*command, "--tracking-uri", uri], capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no message"]
+        raise BadInput("mlruns", f"mlflow gc: {lines[-1]}")
