@@ -33,7 +33,7 @@ from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.likeliest import NameTries, find_likeliest
 from medprobe.engine.load import Model, load, use_threads
 from medprobe.engine.reader import Reader
-from medprobe.engine.slots import Slot, answer_ids, text_slots
+from medprobe.engine.slots import Slot, answer_ids
 
 K: Final = 10
 RANKINGS: Final = {"total": 1, "total and mean": 2}  # how many variants each ranks by
@@ -57,7 +57,7 @@ def compare(
     Returns:
         By kind, how many times fewer tokens and less time the search takes than scoring all.
     """
-    slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
+    slots = causal.prompt_slots(model, prompts, prompts)
     start = time.process_time()
     tries = NameTries(model.tokenizer, offered)
     for slot in slots:
@@ -157,7 +157,7 @@ def on_learnt() -> None:
     costs = []
     for _, part in sample.groupby("relation"):
         prompts = part["prompt"].tolist()
-        slots = text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model))
+        slots = causal.prompt_slots(model, prompts, prompts)
         costs.append(search(model, slots, prompts, tries, 1)[1])
     a_query = sum(cost.seconds for cost in costs) / len(sample)
     print(

@@ -68,6 +68,18 @@ def task(
     return Task("task", queries, candidates, k, normalise=normalise)
 
 
+def causal_ids(tokenizer: Any, text: str, *, answer_first: bool = False) -> list[int]:
+    """Token ids of a text as calling the tokenizer gives them.
+
+    Before an answer that nothing precedes is the token that begins a text, or else ends one.
+    """
+    ids: list[int] = tokenizer(text)["input_ids"]
+    if answer_first and ids == tokenizer(text, add_special_tokens=False)["input_ids"]:
+        marks = [tokenizer.bos_token_id, tokenizer.eos_token_id]
+        return [next(mark for mark in marks if mark is not None), *ids]
+    return ids
+
+
 def masked_ids(tokenizer: Any, prompt: str, count: int) -> list[int]:
     """Token ids of a prompt with masks in its slot; the blank before the slot is the answer's."""
     text = prompt.replace(" [Y]", "[Y]").replace("[Y]", tokenizer.mask_token * count)

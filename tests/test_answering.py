@@ -116,9 +116,9 @@ def test_a_text_is_gone_on_with_behind_facts_that_are_never_asked(arch, tiny_mod
     shown_prompts = [prompts[i].replace("[Y]", "pain") for i in order]
     assert set(task.tables["train"]["prompt"]) == set(prompts)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    begin = tokenizer.bos_token_id or tokenizer.eos_token_id
+    begin = tokenizer("")["input_ids"]
     text = " ; ".join([*shown_prompts, "Velotrine treats [Y] ."])
-    probing.same(predictions, slow(folder, [text], [begin]), 2e-4)
+    probing.same(predictions, slow(folder, [text], begin), 2e-4)
 
 
 @pytest.mark.parametrize("arch", probing.SEQ2SEQ)

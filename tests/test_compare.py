@@ -101,6 +101,8 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
     assert where["full", "all", "taught", "tokens_per_answer"] == pytest.approx(mean)
     share = lengths.count(1) / len(NAMES)
     assert where["full", "all", "taught", "single_token_share"] == pytest.approx(share)
+    counted = [where["full", "all", "taught", name] for name in ("names", "same_names")]
+    assert counted == [len(NAMES), 0]
     of_two = lengths.count(2) / len(NAMES)
     assert where["full", "all", "taught", "answers_of_2"] == pytest.approx(of_two)
     assert len([*(reports / "figures").glob("*-tokens.svg")]) == 1

@@ -118,6 +118,53 @@ def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
         assert predictions(table, row.query_id, k=4) == expected
 
 
+LONG = " ".join(["gene"] * 60)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "lost"),
+    [
+        (f"{LONG} . Aspirin may treat [Y] .", "slot and subject"),
+        (f"Aspirin {LONG} may treat [Y] .", "slot"),
+        (f"[Y] is treated , {LONG} , with Aspirin .", "subject"),
+    ],
+)
+@pytest.mark.parametrize("arch", probing.MASKED)
+def test_a_prompt_is_not_cut_before_its_slot_and_subject(
+    prober: Any, arch: str, prompt: str, lost: str
+) -> None:
+    queries = QUERIES.assign(prompt=[*QUERIES["prompt"][:2], prompt], subject="Aspirin")
+    task = probing.task(queries, CANDIDATES, 3)
+    line = (
+        rf"query q3: the prompt has \d+ tokens, of which contrastive reads 50: without its {lost}; "
+    )
+    with pytest.raises(BadInput, match=line + "raise query_length in params"):
+        prober(arch).predict(task, "original")
+    with pytest.raises(BadInput, match=r"reads 1\d\d: without its .*; shorten the prompt"):
+        longer = queries.assign(prompt=[prompt.replace(LONG, f"{LONG} {LONG} {LONG}")] * 3)
+        prober(arch, query_length=512).predict(probing.task(longer, CANDIDATES, 3), "original")
+    table = prober(arch, query_length=100).predict(task, "original")
+    assert set(table["query_id"]) == {"q1", "q2", "q3"}
+
+
+def test_what_follows_slot_and_subject_can_be_cut(prober: Any) -> None:
+    queries = QUERIES.assign(prompt=[f"{prompt} {LONG}" for prompt in QUERIES["prompt"]])
+    table = prober().predict(probing.task(queries, CANDIDATES, 4), "original")
+    expected = slow(prober().checkpoint, NAMES, queries["prompt"][0], 4)
+    assert predictions(table, "q1", k=4) == expected
+
+
+def test_names_that_are_cut_are_counted(prober: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    names = pd.concat([CANDIDATES, CANDIDATES.head(2).assign(name=[LONG, f"{LONG} pain"])])
+    task = probing.task(QUERIES, names, 3)
+    prober().predict(task, "set-0")
+    assert "bert, contrastive: 2 of 12 names are longer than candidate_length: 25" in (
+        capsys.readouterr().err
+    )
+    prober(candidate_length=100).predict(task, "set-0")
+    assert not capsys.readouterr().err
+
+
 def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
     """Those that are named, of sets and models that were swept; a set not meant for the model,
     whose folder is empty, is left out."""

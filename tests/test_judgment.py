@@ -18,7 +18,6 @@ import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
-from medprobe.engine import causal
 from medprobe.figures import reliability
 from medprobe.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
 from medprobe.metrics import Scoring, judgment
@@ -99,9 +98,10 @@ def test_belief_in_words_is_the_mean_over_wordings_and_orders(
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
 
     def log_prob(before: str, word: str) -> float:
-        begin = [] if pass_ == "chat" else causal.start_ids(prober.backend.model)
         prefix, whole = (
-            [*begin, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            tokenizer(text, add_special_tokens=False)["input_ids"]
+            if pass_ == "chat"
+            else probing.causal_ids(tokenizer, text)
             for text in (before, before + word)
         )
         logs = probing.log_probs(model, whole)
@@ -139,8 +139,7 @@ def test_two_statements_share_their_likelihood(arch, tiny_model) -> None:
     for query, name in zip(sample["query_id"], sample["prediction"], strict=True):
         text = PROMPTS[int(query[1:])].replace("[Y]", name)
         if arch in tiny.CAUSAL:
-            start = [] if tokenizer.bos_token is None else [tokenizer.bos_token_id]
-            ids = [*start, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            ids = probing.causal_ids(tokenizer, text, answer_first=text.startswith(name))
             logs = probing.log_probs(prober.backend.model.model, ids)[:-1]
             totals.append(logs[range(len(logs)), ids[1:]].sum().item())
             continue

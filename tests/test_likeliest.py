@@ -12,7 +12,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
 from medprobe.engine.load import load
-from medprobe.engine.slots import answer_ids, text_slots
+from medprobe.engine.slots import answer_ids
 from medprobe.methods.likelihood import Likelihood
 
 WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
@@ -25,7 +25,7 @@ def slots_of(model, prompts=PROMPTS):
     if model.model.config.is_encoder_decoder:
         frames = seq2seq.frames(model, prompts, prompts)
         return [frame.target for frame in frames], [frame.source for frame in frames]
-    return text_slots(model.tokenizer, prompts, prompts, causal.start_ids(model)), []
+    return causal.prompt_slots(model, prompts, prompts), []
 
 
 def all_scores(model, slots, sources):
@@ -35,6 +35,7 @@ def all_scores(model, slots, sources):
         rests = [[*of_name, *slot.after] for of_name in ids]
         source = sources[i] if sources else ()
         before, after = causal.continuations(model, slot.before, rests, 4096, source)
+        before = before[slot.forced - 1 :]
         totals = np.array([sum(before) + sum(scores) for scores in after])
         yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
 

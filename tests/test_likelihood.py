@@ -43,7 +43,8 @@ def slow_causal(folder, queries):
     for query in queries.itertuples():
         for name in NAMES:
             text = query.prompt.replace("[Y]", name)
-            ids = [tokenizer.eos_token_id, *tokenizer(text)["input_ids"]]
+            answer_first = query.prompt.startswith("[Y]")
+            ids = probing.causal_ids(tokenizer, text, answer_first=answer_first)
             logs = probing.log_probs(model, ids)
             total = sum(logs[i, token].item() for i, token in enumerate(ids[1:]))
             both(scores_by_name, (query.query_id, name), total, len(ids) - 1)
@@ -60,15 +61,17 @@ def slow_seq2seq(folder, queries):
             if "<extra_id_0>" in tokenizer.get_vocab():
                 source = tokenizer(query.prompt.replace("[Y]", "<extra_id_0>"))["input_ids"]
                 target = tokenizer(f"<extra_id_0> {name} <extra_id_1>")["input_ids"][:-1]
+                forced = 1  # the sentinel that opens the answer
             else:
                 prompt = query.prompt.replace(" [Y]", "[Y]")
                 source = tokenizer(prompt.replace("[Y]", tokenizer.mask_token))["input_ids"]
                 target = tokenizer(query.prompt.replace("[Y]", name))["input_ids"]
+                forced = 0
             with torch.no_grad():
-                out = model(torch.tensor([source]), labels=torch.tensor([target]))
-            both(
-                scores_by_name, (query.query_id, name), -out.loss.item() * len(target), len(target)
-            )
+                logits = model(torch.tensor([source]), labels=torch.tensor([target])).logits[0]
+            log_probs = logits.log_softmax(-1)[range(len(target)), target][forced:]
+            key = (query.query_id, name)
+            both(scores_by_name, key, log_probs.sum().item(), len(log_probs))
     return scores_by_name
 
 

@@ -198,7 +198,7 @@ def lm_eval(tasks: Path, *names: str) -> Path:
     if not program:
         pytest.skip("MEDPROBE_LM_EVAL names no program")
     command = [program, "run", "--model", "hf", "--device", "cpu", "--log_samples"]
-    command += ["--model_args", f"pretrained={places.MODELS / 'small'},add_bos_token=True"]
+    command += ["--model_args", f"pretrained={places.MODELS / 'small'}"]
     command += ["--include_path", str(tasks), "--tasks", ",".join(names), "--output_path", "out"]
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "PYTHONPATH": ""}
     process = subprocess.run(

@@ -1,6 +1,10 @@
+import json
+from typing import Any
+
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer
 
 import probing
 from medprobe.engine import heads, masked
@@ -128,6 +132,37 @@ def test_an_answer_has_the_tokens_it_has_in_the_sentence(arch, tiny_model):
                 continue  # brackets of the name and of the sentence may share a token
             whole = tokenizer(text, add_special_tokens=False)["input_ids"]
             assert slot.fill(ids) == whole, (prompt, name)
+
+
+def with_pieces(tokenizer: Any, *pieces: str) -> Any:
+    """The tokenizer with further pieces, and a blank before each text."""
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    content["normalizer"] = None
+    content["pre_tokenizer"] = {
+        "type": "Metaspace",
+        "replacement": "▁",
+        "prepend_scheme": "first",
+        "split": False,
+    }
+    vocabulary = content["model"]["vocab"]
+    for piece in pieces:
+        vocabulary[piece] = len(vocabulary)
+        content["model"]["merges"].append([piece[:-1], piece[-1]])
+    tokenizer._tokenizer = Tokenizer.from_str(json.dumps(content))
+    return tokenizer
+
+
+@pytest.mark.parametrize("arch", ["llama", "gemma3"])
+def test_no_piece_straddles_the_border_of_prompt_and_answer(arch, tiny_model):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
+    tokenizer = with_pieces(tokenizer, "▁a,", "▁a.", "▁as")
+    for after in (", pain", ". Pain", "s and pain", ",, x"):
+        for name in ("pain", "SNCA"):
+            prompt = f"velotrine treats [Y]{after}"
+            (slot,) = text_slots(tokenizer, [prompt], [prompt])
+            [ids] = answer_ids(tokenizer, [name], slot.preceding)
+            whole = tokenizer(prompt.replace("[Y]", name), add_special_tokens=False)["input_ids"]
+            assert slot.fill(ids) == whole
 
 
 def test_a_name_depends_on_what_stands_before_it(tiny_model):

@@ -41,16 +41,14 @@ def probed(folder: Path, budget: int, table: pd.DataFrame | None = None) -> pd.D
     return method.predict(probing.task(table, pd.DataFrame(), 10), "")
 
 
-def slow(folder: Path, arch: str, text: str) -> float:
+def slow(folder: Path, arch: str, text: str, *, answer_first: bool = True) -> float:
     """One forward pass a token, no batches, all logits."""
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     causal = arch in tiny.CAUSAL
     kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModelForMaskedLM
     model = kind.from_pretrained(folder).eval()
     if causal:
-        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        start = tokenizer.bos_token_id  # GPT-NeoX and Qwen have none here
-        ids = ids if start is None else [start, *ids]
+        ids = probing.causal_ids(tokenizer, text, answer_first=answer_first)
         places = range(1, len(ids))
     else:
         ids = tokenizer(text)["input_ids"]
@@ -76,6 +74,22 @@ def test_it_equals_the_slow_way_at_any_batch_size(
         predictions = probed(tiny_model(arch), budget, queries(texts))
         assert predictions["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
         assert predictions["query_id"].tolist() == queries(texts)["query_id"].tolist()
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "qwen3", "gpt_neox", "llama"])
+def test_a_text_has_the_start_of_its_tokenizer(
+    tiny_model: Callable[[str], Path], arch: str
+) -> None:
+    texts = TEXTS[:2]
+    table = queries(texts)
+    table["prompt"] = [text.rsplit(" ", 2)[0] + " [Y] ." for text in texts]
+    table["answers"] = [[text.split(" ")[-2]] for text in texts]
+    expected = [slow(tiny_model(arch), arch, text, answer_first=False) for text in texts]
+    predictions = probed(tiny_model(arch), 8192, table)
+    assert predictions["perplexity"].tolist() == pytest.approx(expected, rel=1e-4)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
+    scored = [len(tokenizer(text)["input_ids"]) - 1 for text in texts]
+    assert predictions["tokens"].tolist() == scored
 
 
 def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:

@@ -14,7 +14,7 @@ import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
-from medprobe.engine import causal, masked
+from medprobe.engine import masked
 from medprobe.engine.load import load
 from medprobe.methods.rank_change import COPY, RankChange, rank_of
 from medprobe.methods.xfactr import Xfactr
@@ -76,9 +76,7 @@ def masked_score(model: Any, prompt: str, name: str) -> float:
 def causal_score(model: Any, prompt: str, name: str) -> float:
     before, after = prompt.split(" [Y]")
     texts = [before, before + " " + name + after]
-    prefix_ids, ids = model.tokenizer(texts, add_special_tokens=False)["input_ids"]
-    start = causal.start_ids(model)
-    context, whole = [*start, *prefix_ids], [*start, *ids]
+    context, whole = (probing.causal_ids(model.tokenizer, text) for text in texts)
     log_probs = probing.log_probs(model.model, whole)
     rest = range(len(context), len(whole))
     return float(np.mean([log_probs[at - 1, whole[at]] for at in rest]))

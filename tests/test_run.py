@@ -153,3 +153,26 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     )
     assert "no template for relation treats" in medprobe(f"{start} facts.csv")[1]
     assert "params.yaml: no such file" in medprobe(f"{start} drugs")[1]
+
+
+def with_fact(project: Path, row: str) -> None:
+    """Add a fact to the benchmark, and build it again."""
+    with (project / "data/tables/facts.csv").open("a", encoding="utf-8") as file:
+        file.write(f"{row}\n")
+    works("build --benchmark drugs")
+
+
+def test_a_fact_with_a_special_token_is_probed_by_no_command(project: Path) -> None:
+    with_fact(project, "drug 9,treats,[PAD],[Y] is what drug 9 treats")
+    options = ("--method", "mask_average", "--benchmark", "drugs")
+    for command in (("probe", "--model", "mine"), ("run", "mine"), ("ask", "mine", "it is [Y]")):
+        result = CliRunner().invoke(main, [*command, *options])
+        assert result.exit_code == 2
+        assert "the text contains [PAD], a special token" in result.output
+    assert not places.PREDICTIONS.exists()
+
+
+def test_names_that_are_one_to_the_model_are_counted(project: Path) -> None:
+    with_fact(project, "drug 9,treats,Influenza,[Y] is what drug 9 treats")
+    output = works("run mine --method mask_average --benchmark drugs")
+    assert "to the tokenizer of mine, of 6 names 2 are the same text as another one" in output

@@ -1,6 +1,7 @@
 """The benchmarks in numbers: their builders' counts, and what tokenizers make of their answers."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +13,7 @@ from medprobe.core.chances import KS
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
 ANY: Final = "any"  # the model of a number that is the benchmark's own
@@ -21,6 +22,9 @@ COUNTED: Final = (
     *(f"chance_at_{k}" for k in KS),
 )
 TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
+READ: Final = (  # `vocabulary.NameCounts` of candidates
+    *("names", "same_names", "unknown_names", "longest_name"),
+)
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 
@@ -46,8 +50,9 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     """Count the tokens of a benchmark's answers, one row per subset and model.
 
     The columns are the share of a relation's distinct answers that are a single token inside a
-    sentence, in the mean over relations; the tokens of all distinct answers in the mean; and the
-    shares of those of each length. Models without a checkpoint are left out.
+    sentence, in the mean over relations; the tokens of all distinct answers in the mean; the
+    shares of those of each length; and of the names that are ranked the counts of
+    `vocabulary.NameCounts`. Models without a checkpoint are left out.
     """
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
@@ -58,7 +63,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
         key = ["tokens", fingerprint(files), *about]
         part = load_or_compute(PARTS / "tokens", key, partial(_counted, benchmark, folder))
         parts.append(part.assign(model=folder.name))
-    columns = ["subset", "model", *TOKENS]
+    columns = ["subset", "model", *TOKENS, *READ]
     return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
 
 
@@ -88,14 +93,20 @@ def _parameters(folder: Path, head: Any) -> pd.DataFrame:
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
     from medprobe.engine.inspection import load_tokenizer, read_config
     from medprobe.engine.slots import ANCHOR, tokenize_inside
+    from medprobe.engine.vocabulary import count_names
 
     tokenizer = load_tokenizer(folder, read_config(folder))
 
     def lengths(names: list[str]) -> list[int]:
         return [len(ids) for ids in tokenize_inside(tokenizer, names, f"{ANCHOR} ")]
 
-    statistics = token_statistics(BenchmarkTables.read(benchmark), lengths)
-    return statistics.rename(columns={"single_token": TOKENS[0]})
+    tables = BenchmarkTables.read(benchmark)
+    statistics = token_statistics(tables, lengths).rename(columns={"single_token": TOKENS[0]})
+    counts = [
+        count_names(tokenizer, candidates.loc[candidates["type"] != DISTRACTOR, "name"])
+        for _, _, candidates in tables.subsets()
+    ]
+    return statistics.join(pd.DataFrame(map(astuple, counts), columns=READ))
 
 
 def rows(
@@ -116,7 +127,7 @@ def rows(
     for benchmark, table in by_tokenizer.items():
         for row in table.to_dict("records"):
             keys = (benchmark, row["subset"], "all", row["model"])
-            numbers += [(*keys, name, row[name], None) for name in TOKENS]
+            numbers += [(*keys, name, row[name], None) for name in (*TOKENS, *READ)]
     return pd.DataFrame(numbers, columns=COLUMNS)
 
 

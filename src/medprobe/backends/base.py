@@ -86,11 +86,19 @@ class Backend(Protocol):
         """Return for each prompt the log-probability of each word as the answer."""
         ...
 
-    def text_log_probs(self, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
-        """Return for each text the log-probability of each token given those before it."""
+    def text_log_probs(
+        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[list[float]]:
+        """Return for each text the log-probability of each token given those before it.
+
+        A first token that nothing precedes has none, except that of an answer with which a text
+        begins: `answers_first` gives for each text whether it does.
+        """
         ...
 
-    def text_lengths(self, texts: Sequence[str]) -> list[int] | None:
+    def text_lengths(
+        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[int] | None:
         """Return the tokens that `text_log_probs` reads of each text, where they are the unit."""
         ...
 
@@ -128,7 +136,9 @@ class PluginBackend(Backend):
         """What PLUGIN_MODEL says that it can do."""
         return find_abilities(self.folder)
 
-    def text_lengths(self, texts: Sequence[str]) -> list[int] | None:
+    def text_lengths(
+        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[int] | None:
         """None: progress counts answers, not tokens."""
         return None
 

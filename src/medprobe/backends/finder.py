@@ -1,7 +1,7 @@
 """Which backend a model's folder has."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from medprobe.backends import Ability, PluginModel, is_served, read_plugin_model, read_record
 from medprobe.backends.base import Backend, PluginBackend
@@ -10,7 +10,7 @@ from medprobe.backends.transformers import Transformers
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind
-from medprobe.engine.inspection import Head, inspect
+from medprobe.engine.inspection import Head, inspect, load_tokenizer, read_config
 
 NEEDED: Final[dict[Ability, tuple[str, ...]]] = {  # what a plugin defines for each ability
     "write": ("write", "answer_length"),
@@ -44,6 +44,16 @@ def find(folder: Path, head: Head, engine: EngineParams) -> Backend:
     if is_served(folder):
         return open_server(folder)
     return Transformers.load(folder, head, engine)
+
+
+def find_tokenizer(folder: Path) -> Any:
+    """Return the tokenizer of the model of a folder; None where it is not known here."""
+    if read_plugin_model(folder):
+        return None
+    if is_served(folder):
+        served = open_server(folder)
+        return served.text_model.tokenizer if served.client.params.tokenizer else None
+    return load_tokenizer(folder, read_config(folder))
 
 
 def _find_plugin(model: PluginModel, folder: Path) -> type[PluginBackend]:

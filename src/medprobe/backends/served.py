@@ -25,7 +25,7 @@ from medprobe.engine import causal, texts
 from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
-from medprobe.engine.slots import answer_ids, text_slots
+from medprobe.engine.slots import answer_ids
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
@@ -156,14 +156,18 @@ class Served:
             rows.append([lowest if score is None else score for score in scores])
         return rows
 
-    def text_log_probs(self, sentences: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+    def text_log_probs(
+        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[list[float]]:
         """By echo."""
         self.require("echo", "the probability of a text")
-        rows = texts.causal_rows(self.text_model, sentences)
-        texts.check_lengths(self.text_model, rows, where)
-        return [scores[1:] for scores in self.echo(rows, where)]
+        rows = texts.causal_rows(self.text_model, sentences, where, answers_first)
+        log_probs = [scores[1:] for scores in self.echo(rows, where)]
+        return texts.drop_start(self.text_model, log_probs)
 
-    def text_lengths(self, sentences: Sequence[str]) -> list[int] | None:
+    def text_lengths(
+        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[int] | None:
         """None: progress counts answers, not tokens."""
         return None
 
@@ -175,8 +179,7 @@ class Served:
         if separator is not None:
             return [(slot, ()) for slot in answer_slots(model, prompts, where, separator)]
         plain = [text_of(model, prompt) for prompt in prompts]
-        slots = text_slots(model.tokenizer, plain, where, causal.start_ids(model))
-        return [(slot, ()) for slot in slots]
+        return [(slot, ()) for slot in causal.prompt_slots(model, plain, where)]
 
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
@@ -188,8 +191,9 @@ class Served:
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
             rows = [slot.fill(name_ids) for name_ids in ids]
-            totals = [sum(scores[1:]) for scores in self.echo(rows, [label] * len(rows))]
-            means = [total / (len(row) - 1) for total, row in zip(totals, rows, strict=True)]
+            echoes = [scores[slot.forced :] for scores in self.echo(rows, [label] * len(rows))]
+            totals = [sum(scores) for scores in echoes]
+            means = [sum(scores) / len(scores) for scores in echoes]
             right = ranking.answers[i] if ranking.answers else ()
             by_variant = (totals, means)[: ranking.variants]
             rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])

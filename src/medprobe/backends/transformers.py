@@ -11,7 +11,7 @@ from medprobe.core.tables import SLOT
 from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing
 from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.inspection import Head
-from medprobe.engine.slots import Slot, answer_ids, check_window, text_slots
+from medprobe.engine.slots import Slot, answer_ids, check_window
 from medprobe.engine.writing import WritingPrompt
 
 
@@ -61,13 +61,18 @@ class Transformers:
             continuations.append(ids)
         return causal.endings(model, contexts, continuations, model.token_budget)
 
-    def text_log_probs(self, sentences: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+    def text_log_probs(
+        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[list[float]]:
         """By `engine.texts`."""
-        return texts.causal_log_probs(self.model, sentences, where)
+        return texts.causal_log_probs(self.model, sentences, where, answers_first)
 
-    def text_lengths(self, sentences: Sequence[str]) -> list[int] | None:
+    def text_lengths(
+        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[int] | None:
         """The tokens before the last of each text."""
-        return [len(row) - 1 for row in texts.causal_rows(self.model, sentences)]
+        rows = texts.causal_rows(self.model, sentences, where, answers_first)
+        return [len(row) - 1 for row in rows]
 
     def tokenize(
         self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
@@ -79,8 +84,7 @@ class Transformers:
             if self.head == "seq2seq":
                 frames = seq2seq.frames(model, plain, where)
                 return [(frame.target, tuple(frame.source)) for frame in frames]
-            slots = text_slots(model.tokenizer, plain, where, causal.start_ids(model))
-            return [(slot, ()) for slot in slots]
+            return [(slot, ()) for slot in causal.prompt_slots(model, plain, where)]
         if self.head == "causal":
             return [(slot, ()) for slot in answer_slots(model, prompts, where, separator)]
         begin = Slot(prompt_texts.decoder_start(model), (model.tokenizer.eos_token_id,), "")

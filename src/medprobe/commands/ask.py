@@ -131,7 +131,9 @@ def answers(
         candidates = candidates[candidates["subset"] == queries["subset"].item()]
     names = candidates.drop_duplicates("name").assign(subset=queries["subset"].item())
     prober = _prober(model, method, benchmark, params)
-    return library.predict_answers(prober, replace(tables, queries=queries, candidates=names), k)
+    tables = replace(tables, queries=queries, candidates=names)
+    model.check_texts(tables)
+    return library.predict_answers(prober, tables, k)
 
 
 def run(
@@ -163,6 +165,7 @@ def run(
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
+    model.check_texts(tables)
     predictions = predict(prober, tables, name)
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)

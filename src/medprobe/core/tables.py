@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
 
 SLOT: Final = "[Y]"
@@ -55,6 +55,9 @@ PREDICTION_COLUMNS: Final = [
     "score",  # higher is better
     "hit",  # is the prediction one of the query's answers?
 ]
+TEXTS: Final = ("prompt", "sentence", "name", "premise", "hypothesis", "full_hypothesis")
+NAME_LISTS: Final = ("answers", "tracked")
+ROW_NAMES: Final = {"query_id": "query", "example_id": "example", "name": "candidate"}
 
 
 def is_families(subset: str) -> bool:
@@ -213,6 +216,45 @@ def read_about(folder: Path) -> dict[str, str]:
         return {key: str(about[key]) for key in ("builder", "normalise")}
     except (OSError, ValueError, KeyError, TypeError):
         raise BadInput(folder / ABOUT, "missing or cut", "run `dvc repro` to make it") from None
+
+
+def check_texts(tables: BenchmarkTables, special_tokens: Iterable[str]) -> None:
+    """Check that no text of a benchmark contains a special token of a model's tokenizer.
+
+    A tokenizer makes the token of it: "[SEP]" would end a segment, and "[PAD]" be padding.
+
+    Args:
+        tables: The benchmark.
+        special_tokens: The tokens as text.
+
+    Raises:
+        BadInput: With the first such text and its query, example or candidate.
+    """
+    every = "\n".join(text for _, texts in _texts(tables) for text in texts)
+    present = [token for token in special_tokens if token in every]
+    for where, texts in _texts(tables) if present else ():
+        for token in present:
+            if any(token in text for text in texts):
+                problem = f"the text contains {token}, a special token of the model's tokenizer"
+                raise BadInput(where, problem, "write it differently, or remove it")
+
+
+def _texts(tables: BenchmarkTables) -> Iterator[tuple[str, list[str]]]:
+    """Yield the texts of each row that a method can read, with the row's name in errors."""
+    for table in (tables.queries, tables.candidates, *tables.others.values()):
+        columns = [name for name in (*TEXTS, *NAME_LISTS) if name in table]
+        key = next((name for name in ROW_NAMES if name in table and columns), None)
+        if key is None:
+            continue
+        for row in table[[*{key, *columns}]].to_dict("records"):
+            texts = [text for name in columns for text in _as_list(row[name])]
+            yield f"{ROW_NAMES[key]} {quote(row[key]) if key == 'name' else row[key]}", texts
+
+
+def _as_list(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [text for text in value if isinstance(text, str)] if np.iterable(value) else []
 
 
 def check_prompts(queries: pd.DataFrame) -> None:

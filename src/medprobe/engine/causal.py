@@ -5,7 +5,8 @@ A prefix that many texts share is read once; its keys and values serve all of th
 
 import copy
 from collections.abc import Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, takewhile
 from typing import Any
 
 import torch
@@ -15,23 +16,65 @@ from medprobe.core.errors import BadInput
 from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.heads import narrow_head, split_by_logits, target_log_probs
 from medprobe.engine.load import Model
+from medprobe.engine.slots import ANCHOR, Slot, text_slots
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
 
 
 def start_ids(model: Model) -> list[int]:
-    """Return the token that a text begins with, so that its first word has a probability too.
+    """Return the special tokens that the tokenizer puts before a text, none where it adds none.
 
-    It is the tokenizer's token for the beginning of a text, or else for its end, as in GPT-2.
+    Models without such a token, such as GPT-2 and Qwen, have learnt texts without it.
+    """
+    encoded = model.tokenizer(ANCHOR, return_special_tokens_mask=True, verbose=False)
+    pairs = zip(encoded["input_ids"], encoded["special_tokens_mask"], strict=True)
+    return [token for token, _ in takewhile(lambda pair: pair[1], pairs)]
+
+
+def prefix_ids(model: Model, where: object) -> list[int]:
+    """Return what a text begins with whose first token must be scored.
+
+    It is `start_ids`. Where the tokenizer adds none, it is its token for the beginning of a text,
+    or for the end of one, which is what lm-evaluation-harness puts in place of an empty context.
+
+    Args:
+        model: A causal model.
+        where: Names the text in errors.
 
     Raises:
-        BadInput: The tokenizer has neither.
+        BadInput: The tokenizer has none of them.
     """
     tokenizer = model.tokenizer
-    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-        if token is not None:
-            return [token]
-    raise BadInput(model.name, "its tokenizer has no token to begin a text with")
+    marks = [tokenizer.bos_token_id, tokenizer.eos_token_id]
+    start = start_ids(model) or [mark for mark in marks if mark is not None][:1]
+    if not start:
+        problem = f"nothing is before the answer, and {model.name} has no token to begin a text"
+        raise BadInput(where, problem, "begin the prompt with a word")
+    return start
+
+
+def prompt_slots(model: Model, prompts: Sequence[str], where: Sequence[str]) -> list[Slot]:
+    """Tokenise prompts that a causal model reads.
+
+    A prompt begins as the tokenizer begins it. Where it would begin with its slot, `prefix_ids` are
+    before it: otherwise the first token of each answer would have no probability.
+
+    Args:
+        model: A causal model.
+        prompts: Each has one slot.
+        where: Names each prompt in errors.
+
+    Raises:
+        BadInput: A prompt has not exactly one slot, or nothing can be put before it.
+    """
+    start = start_ids(model)
+    slots = text_slots(model.tokenizer, prompts, where, start)
+    return [
+        replace(slot, forced=max(len(start), 1))
+        if slot.before
+        else replace(slot, before=tuple(prefix_ids(model, name)))
+        for slot, name in zip(slots, where, strict=True)
+    ]
 
 
 def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
@@ -42,7 +85,7 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
 
     Args:
         model: A causal model.
-        rows: Token ids of each text, which begin with `start_ids`.
+        rows: Token ids of each text, two at least.
         budget: Tokens in a batch.
     """
 

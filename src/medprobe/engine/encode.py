@@ -62,6 +62,29 @@ def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[
     return [tuple(row) for row in ids]
 
 
+def read_characters(model: Model, texts: Sequence[str], max_length: int) -> list[int | None]:
+    """Return how many characters of each text `tokenize` keeps; None where it keeps the whole text.
+
+    Args:
+        model: An encoder.
+        texts: The texts.
+        max_length: Tokens to which texts are cut, special ones included.
+    """
+    if not texts:
+        return []
+    tokenizer, length = model.tokenizer, min(max_length, model.max_length)
+    whole = tokenizer(list(texts), verbose=False, return_attention_mask=False)["input_ids"]
+    cut = [text for text, ids in zip(texts, whole, strict=True) if len(ids) > length]
+    lengths: dict[str, int] = {}
+    if cut:
+        encoded = tokenizer(
+            cut, truncation=True, max_length=length, return_offsets_mapping=True, verbose=False
+        )
+        spans_by_text = zip(cut, encoded["offset_mapping"], strict=True)
+        lengths = {text: max(end for _, end in spans) for text, spans in spans_by_text}
+    return [lengths.get(text) for text in texts]
+
+
 def check_layers(model: Model, layers: Sequence[int]) -> None:
     """Check that the model has these layers.
 

@@ -224,6 +224,11 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     return tokenizer
 
 
+def special_tokens(tokenizer: Any) -> list[str]:
+    """Return the texts that a tokenizer reads as special tokens, such as "[SEP]"."""
+    return [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+
+
 def write_lower_case(folder: Path) -> None:
     """Let a checkpoint read all texts in lower case and without accents.
 

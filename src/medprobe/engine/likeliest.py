@@ -151,7 +151,7 @@ def _rank(
         if leaf not in totals:
             suffix = [*prompt.trie.tokens(leaf), *prompt.slot.after]
             log_probs = causal.continuations(model, prompt.slot.before, [suffix], 1, prompt.source)
-            scores = [*log_probs[0], *log_probs[1][0]]
+            scores = [*log_probs[0][prompt.slot.forced - 1 :], *log_probs[1][0]]
             totals[leaf] = sum(scores), len(scores)
         total, count = totals[leaf]
         return total / count if variant else total

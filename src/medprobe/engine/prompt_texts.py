@@ -16,7 +16,7 @@ import jinja2
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BLANK, SLOT
-from medprobe.engine.causal import start_ids
+from medprobe.engine.causal import prompt_slots
 from medprobe.engine.load import Model
 from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
 
@@ -174,8 +174,10 @@ def slots(
     complete_texts = [
         text + separator + ANCHOR if text.rstrip().endswith(SLOT) else text for text in texts
     ]
-    start = [] if has_start else start_ids(model)
-    slots = text_slots(model.tokenizer, complete_texts, where, start)
+    if has_start:
+        slots = text_slots(model.tokenizer, complete_texts, where)
+    else:
+        slots = prompt_slots(model, complete_texts, where)
     marks = {*model.tokenizer.all_special_ids, *model.tokenizer.added_tokens_decoder}
     return [  # behind a mark, such as that of a turn, a text begins
         replace(

@@ -82,14 +82,18 @@ class Reader:
         """Return how to read a node: after the nearest node that is stored."""
         trie_prompt, texts = self.prompts[prompt], self.texts[prompt]
         tokens = trie_prompt.tokens(top, node)
-        inputs, overlap, parent = tokens, 0, trie_prompt.trie.parents[top]
-        prefix = np.empty(0, dtype=int)
-        if node != ROOT:
-            while parent not in texts:
-                inputs = trie_prompt.trie.edges[parent] + inputs
-                parent = trie_prompt.trie.parents[parent]
-            prefix, overlap = texts[parent], len(inputs) - len(tokens)
-        if node != ROOT and trie_prompt.trie.is_leaf[node]:
+        if node == ROOT:
+            forced, first_tokens = trie_prompt.slot.forced, trie_prompt.first_tokens(node)
+            nothing = np.empty(0, dtype=int)
+            return _NodeRow(
+                prompt, node, nothing, tokens, forced - 1, tokens[forced:], first_tokens
+            )
+        inputs, parent = tokens, trie_prompt.trie.parents[top]
+        while parent not in texts:
+            inputs = trie_prompt.trie.edges[parent] + inputs
+            parent = trie_prompt.trie.parents[parent]
+        prefix, overlap = texts[parent], len(inputs) - len(tokens)
+        if trie_prompt.trie.is_leaf[node]:
             return _NodeRow(prompt, node, prefix, inputs[:-1], overlap, tokens[1:], [])
         return _NodeRow(
             prompt, node, prefix, inputs, overlap, tokens[1:], trie_prompt.first_tokens(node)

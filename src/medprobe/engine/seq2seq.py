@@ -62,9 +62,8 @@ def frames(model: Model, prompts: Iterable[str], where: Sequence[object]) -> lis
     start = [model.model.config.decoder_start_token_id]
     if sentinels:
         opening, closing = tokenizer.convert_tokens_to_ids([OPENING, CLOSING])
-        return [
-            Frame(tuple(source), Slot((*start, opening), (closing,), " ")) for source in sources
-        ]
+        target = Slot((*start, opening), (closing,), " ", forced=2)
+        return [Frame(tuple(source), target) for source in sources]
     start += [tokenizer.bos_token_id] * _bos(model)
     slots = text_slots(tokenizer, prompts, where, start)
     end = tokenizer.eos_token_id

@@ -12,7 +12,8 @@ from typing import Any, Final
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.tables import SLOT
 
-ANCHOR: Final = "a"  # any word: only what stands between it and the answer matters
+ANCHORS: Final = ("a", "x", "0", "Q")  # any words: only what is between them and a text matters
+ANCHOR: Final = ANCHORS[0]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Slot:
     before: tuple[int, ...]
     after: tuple[int, ...]
     preceding: str  # the character before the slot, "" at the start of the text
+    forced: int = 1  # how many tokens of `before` a model that writes does not write, one at least
 
     def fill(self, ids: Sequence[int]) -> list[int]:
         """Return the whole sequence with `ids` in the slot."""
@@ -49,6 +51,15 @@ def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
     if len(parts) != 2:
         raise BadInput(where, f"the prompt needs exactly one {SLOT}, and has {len(parts) - 1}")
     return parts[0], parts[1]
+
+
+def is_answer_first(prompt: str) -> bool:
+    """Return whether a prompt begins with its slot.
+
+    >>> is_answer_first("[Y] is treated with aspirin .")
+    True
+    """
+    return prompt.lstrip().startswith(SLOT)
 
 
 def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]) -> list[Slot]:
@@ -128,12 +139,27 @@ def answer_ids(tokenizer: Any, names: Sequence[str], preceding: str) -> list[lis
 def tokenize_inside(tokenizer: Any, texts: Sequence[str], frame: str) -> list[list[int]]:
     """Return the token ids that each text has after `frame`; a leading blank belongs to the text.
 
-    Where a token would straddle the border (`[Y]s`), the text is tokenised alone.
+    Where a token would straddle the border, as "a," could, another anchor begins the frame. Where
+    one does after all anchors, the text is tokenised alone.
+
+    Args:
+        tokenizer: The model's.
+        texts: The texts.
+        frame: Empty, or the first of ANCHORS and what is between it and a text.
     """
+    tokens: dict[str, list[int]] = {}
+    for anchor in ANCHORS if frame else ():
+        remaining = [text for text in dict.fromkeys(texts) if text not in tokens]
+        tokens |= _tokenize_after(tokenizer, remaining, anchor + frame[len(ANCHOR) :])
+    alone = [text for text in dict.fromkeys(texts) if text not in tokens]
+    tokens |= zip(alone, _encode(tokenizer, alone, add_special_tokens=False), strict=True)
+    return [tokens[text] for text in texts]
+
+
+def _tokenize_after(tokenizer: Any, texts: Sequence[str], frame: str) -> dict[str, list[int]]:
+    """Return the token ids of each text after `frame`, without texts that share a token with it."""
     if not texts:
-        return []
-    if not frame:
-        return _encode(tokenizer, texts, add_special_tokens=False)
+        return {}
     border = len(frame.rstrip(" "))
     framed = tokenizer(
         [frame + text for text in texts],
@@ -142,13 +168,13 @@ def tokenize_inside(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
         return_attention_mask=False,
         verbose=False,
     )
-    tokens = []
-    for text, ids, spans in zip(texts, framed["input_ids"], framed["offset_mapping"], strict=True):
-        if any(start < border < end for start, end in spans):
-            tokens += _encode(tokenizer, [text], add_special_tokens=False)
-        else:
-            tokens.append([i for i, (_, end) in zip(ids, spans, strict=True) if end > border])
-    return tokens
+    return {
+        text: [i for i, (_, end) in zip(ids, spans, strict=True) if end > border]
+        for text, ids, spans in zip(
+            texts, framed["input_ids"], framed["offset_mapping"], strict=True
+        )
+        if not any(start < border < end for start, end in spans)
+    }
 
 
 def check_window(
@@ -180,6 +206,8 @@ def no_tokens_error(name: str) -> BadInput:
 
 def _encode(tokenizer: Any, texts: Sequence[str], add_special_tokens: bool = True) -> list[Any]:
     """Token ids of each text, whole."""
+    if not texts:
+        return []
     encoded = tokenizer(
         list(texts),
         add_special_tokens=add_special_tokens,

@@ -48,26 +48,61 @@ def masked_rows(model: Model, texts: Sequence[str]) -> tuple[list[list[int]], li
     return rows, words
 
 
-def causal_log_probs(model: Model, texts: Sequence[str], where: Sequence[str]) -> list[list[float]]:
+def causal_log_probs(
+    model: Model, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+) -> list[list[float]]:
     """Return for each text the log-probability of each token given those before it.
 
     Args:
         model: A causal model.
         texts: The texts.
         where: Names each text in errors.
+        answers_first: As of `causal_rows`.
 
     Raises:
         BadInput: A text is longer than the model's window, or has no token.
     """
-    rows = check_lengths(model, causal_rows(model, texts), where)
-    return causal.log_likelihood(model, rows, model.token_budget)
+    rows = causal_rows(model, texts, where, answers_first)
+    return drop_start(model, causal.log_likelihood(model, rows, model.token_budget))
 
 
-def causal_rows(model: Model, texts: Sequence[str]) -> list[list[int]]:
-    """Return the token ids of each text, after the start token where the model has one."""
-    start = model.tokenizer.bos_token_id
+def causal_rows(
+    model: Model, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+) -> list[list[int]]:
+    """Return the token ids of each text; all but the first can be scored.
+
+    A text begins as the tokenizer begins it. Where the tokenizer adds nothing, the text's first
+    token has no probability and is not scored, unless it is an answer's or the only one:
+    `causal.prefix_ids` are before such a text.
+
+    Args:
+        model: A causal model.
+        texts: The texts.
+        where: Names each text in errors.
+        answers_first: Whether each text begins with an answer. Empty: none does.
+
+    Raises:
+        BadInput: A text is longer than the model's window, or has no token.
+    """
+    start = causal.start_ids(model)
     encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-    return [ids if start is None else [start, *ids] for ids in encoded]
+    rows = []
+    for ids, name, is_first in zip(
+        encoded, where, answers_first or [False] * len(encoded), strict=True
+    ):
+        needs_prefix = is_first or len(ids) == 1
+        begin = causal.prefix_ids(model, name) if needs_prefix and not start else start
+        rows.append([*begin, *ids] if ids else [])
+    return check_lengths(model, rows, where)
+
+
+def drop_start(model: Model, log_probs: list[list[float]]) -> list[list[float]]:
+    """Return the log-probabilities of texts without those of the tokenizer's start tokens.
+
+    The first token of a row has none.
+    """
+    further = max(len(causal.start_ids(model)) - 1, 0)
+    return [row[further:] for row in log_probs]
 
 
 def check_lengths(model: Model, rows: list[list[int]], where: Sequence[str]) -> list[list[int]]:

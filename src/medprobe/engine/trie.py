@@ -130,8 +130,8 @@ class TriePrompt:
 
     @property
     def before(self) -> int:
-        """Tokens before the slot that are scored: all but the first."""
-        return len(self.slot.before) - 1
+        """Tokens before the slot that are scored."""
+        return len(self.slot.before) - self.slot.forced
 
     def tokens(self, top: int, node: int) -> Tokens:
         """Return the tokens from the first of `top` on; a leaf's include the prompt's end."""

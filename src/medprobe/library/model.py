@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -9,11 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from medprobe import methods
-from medprobe.backends.finder import find_kinds
+from medprobe.backends.finder import find_kinds, find_tokenizer
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, parse_section
-from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, check_prompts
+from medprobe.core.progress import print_above
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    DISTRACTOR,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    check_prompts,
+    check_texts,
+)
+from medprobe.engine.inspection import special_tokens
+from medprobe.engine.vocabulary import count_names
 from medprobe.methods import K, Method
 from medprobe.sources import hub
 
@@ -141,8 +152,33 @@ class Model:
         tables = BenchmarkTables(
             make_query(prompt), pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
         )
-        predictions = predict_answers(self.make_prober(method, settings), tables, k)
+        prober = self.make_prober(method, settings)
+        self.check_texts(tables)
+        predictions = predict_answers(prober, tables, k)
         return predictions.rename(columns={"prediction": "answer"})[["rank", "answer", "score"]]
+
+    def check_texts(self, tables: BenchmarkTables) -> None:
+        """Check the texts of a benchmark, and print how many names the model cannot tell apart.
+
+        The line is printed on standard error. A model whose tokenizer is not known is not checked.
+
+        Args:
+            tables: the benchmark.
+
+        Raises:
+            BadInput: a text contains a special token of the model's tokenizer.
+        """
+        if self._tokenizer is None:
+            return
+        check_texts(tables, special_tokens(self._tokenizer))
+        is_ranked = tables.candidates["type"] != DISTRACTOR
+        counts = count_names(self._tokenizer, tables.candidates.loc[is_ranked, "name"])
+        if str(counts):
+            print_above(f"to the tokenizer of {self.name}, {counts}")
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return find_tokenizer(self.folder)
 
     def make_prober(self, method: str, settings: Mapping[str, Any] | None = None) -> Method:
         """Prepare a method to probe this model.

@@ -85,6 +85,7 @@ def probe(
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)
+    model.check_texts(tables)
     predictions = predict(prober, tables, model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)

@@ -18,9 +18,10 @@ from pydantic_core import PydanticCustomError
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
+from medprobe.core.progress import print_above
 from medprobe.core.tables import SLOT
 from medprobe.engine.checkpoints import SETTINGS, checkpoints, read_settings
-from medprobe.engine.encode import Pooling, encode, tokenize
+from medprobe.engine.encode import Pooling, encode, read_characters, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
@@ -173,12 +174,14 @@ class Contrastive(Method):
         """Return the k nearest names of each query.
 
         Raises:
-            BadInput: `answers` are to be ranked and no candidate has that type.
+            BadInput: `answers` are to be ranked and no candidate has that type, or a prompt would
+                be cut before its slot or subject.
         """
         replicate, variant = self._split_pass(pass_)
         model = self._model(pass_)
         layers = self._layers(model, variant)
         names = self._names(task.queries, task.benchmark_candidates)
+        self._check_prompts(model, task)
         query_vectors = self._encode_prompts(model, self._prompts(model, task), layers)
         tables = []
         for layer, queries, index in zip(
@@ -302,6 +305,36 @@ class Contrastive(Method):
         mask = model.tokenizer.mask_token
         return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
 
+    def _check_prompts(self, model: Model, task: Task) -> None:
+        """Raise BadInput for a prompt whose slot or subject is not among its first tokens."""
+        limit, setting = min((self.settings.query_length, "query_length"), (model.max_length, ""))
+        prompts, mask = self._prompts(model, task), model.tokenizer.mask_token
+        characters = read_characters(model, prompts, limit)
+        for prompt, subject, label, length in zip(
+            prompts, task.queries["subject"], task.query_labels, characters, strict=True
+        ):
+            parts = {"slot": mask, "subject": subject}
+            lost = [
+                name
+                for name, part in parts.items()
+                if length is not None and part in prompt and length < prompt.find(part) + len(part)
+            ]
+            if lost:
+                count = len(model.tokenizer(prompt, verbose=False)["input_ids"])
+                problem = f"the prompt has {count} tokens, of which contrastive reads {limit}"
+                remedy = f"raise {setting} in {KEY}, or shorten" if setting else "shorten"
+                lost_parts = f"without its {' and '.join(lost)}"
+                raise BadInput(label, f"{problem}: {lost_parts}", f"{remedy} the prompt")
+
+    def _report_cut(self, model: Model, names: Sequence[str]) -> None:
+        """Print how many names are cut, in the first pass."""
+        limit = self.settings.candidate_length
+        characters = read_characters(model, names, limit)
+        count = sum(length is not None for length in characters)
+        if count and self.pass_model and self.pass_model[0] == self.passes()[0]:
+            line = f"{self.checkpoint.name}, contrastive: {count} of {len(names)} names are longer "
+            print_above(f"{line}than candidate_length: {limit} tokens of each are read")
+
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
         """The names to rank, sorted."""
         names = set(candidates["name"])
@@ -334,6 +367,7 @@ class Contrastive(Method):
         self.indexes = self.indexes or [NameIndex(self.settings.distance) for _ in layers]
         unread = [name for name in names if name not in self.indexes[0]]
         if unread:
+            self._report_cut(model, unread)
             vectors = self._encode(model, unread, self.settings.candidate_length, layers)
             for index, layer_vectors in zip(self.indexes, vectors, strict=True):
                 index.add(unread, layer_vectors)

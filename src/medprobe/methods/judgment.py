@@ -9,6 +9,7 @@ models, compare the likelihoods of the two statements.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -27,6 +28,7 @@ from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking
+from medprobe.engine.slots import is_answer_first
 from medprobe.methods import Method, Task
 
 FACTS: Final = "facts"  # a table of the task: all facts of its relation
@@ -122,10 +124,14 @@ class Judgment(Method):
             for name in pair
         ]
         labels = [query for query in task.query_labels for _ in range(2)]
-        if pass_ == LIKELIHOOD:
-            probabilities = self._compare_likelihoods(statements, labels, "token")
-        elif pass_ == WITHIN_WORD_L2R:
-            probabilities = self._compare_likelihoods(statements, labels, WITHIN_WORD_L2R)
+        answers_first = [is_answer_first(prompt) for prompt in prompts for _ in range(2)]
+        if pass_ == LIKELIHOOD and not self.is_masked:
+            log_probs = self.backend.text_log_probs(statements, labels, answers_first)
+            probabilities = _compare_likelihoods(log_probs)
+        elif pass_ in (LIKELIHOOD, WITHIN_WORD_L2R):
+            masking: Masking = "token" if pass_ == LIKELIHOOD else WITHIN_WORD_L2R
+            scores = texts.pseudo_log_probs(self.model, statements, labels, [masking])
+            probabilities = _compare_likelihoods(scores[masking])
         else:
             probabilities = self._ask_in_words(statements, labels, chat=pass_ == "chat")
         rows = pd.DataFrame(
@@ -148,22 +154,6 @@ class Judgment(Method):
             return "echo", statements
         return "top_logprobs", statements * 2 * len(self.settings.wordings)
 
-    def _compare_likelihoods(
-        self, statements: list[str], labels: list[str], masking: Masking
-    ) -> list[float]:
-        """The share of each statement in the likelihood of both, or the pseudo-likelihood."""
-        if self.is_masked:
-            log_probs = texts.pseudo_log_probs(self.model, statements, labels, [masking])[masking]
-        else:
-            log_probs = self.backend.text_log_probs(statements, labels)
-        totals = np.array([sum(row) for row in log_probs])
-        true_totals, wrong_totals = totals[::2], totals[1::2]
-        return list(
-            np.stack(
-                [expit(true_totals - wrong_totals), expit(wrong_totals - true_totals)], axis=1
-            ).ravel()
-        )
-
     def _ask_in_words(self, statements: list[str], labels: list[str], *, chat: bool) -> list[float]:
         """P(true) of each statement, by the word for true against that for false."""
         separator, probabilities = self.settings.separator, []
@@ -182,6 +172,17 @@ class Judgment(Method):
                 log_probs = self.backend.word_log_probs(prompts, labels, (true, false), separator)
                 probabilities.append(expit([first - second for first, second in log_probs]))
         return list(np.mean(probabilities, axis=0))
+
+
+def _compare_likelihoods(log_probs: Sequence[Sequence[float]]) -> list[float]:
+    """The share of each statement in the likelihood, or pseudo-likelihood, of its pair."""
+    totals = np.array([sum(row) for row in log_probs])
+    true_totals, wrong_totals = totals[::2], totals[1::2]
+    return list(
+        np.stack(
+            [expit(true_totals - wrong_totals), expit(wrong_totals - true_totals)], axis=1
+        ).ravel()
+    )
 
 
 def draw_wrong_answers(task: Task, seed: int) -> list[str]:

@@ -2,9 +2,9 @@
 
 Causal models read what is before the slot once for all candidates. Encoder-decoder models read
 the prompt once and are scored by what their decoder writes (`engine.seq2seq`): T5's family the
-answer, BART's the filled prompt. Masked models are scored by pseudo-log-likelihood (Salazar et al.,
-ACL 2020), each token masked in turn. Variants also mask other tokens of its word
-(`engine.masked`).
+answer and the sentinel that ends it, BART's the filled prompt. Masked models are scored by
+pseudo-log-likelihood (Salazar et al., ACL 2020), each token masked in turn. Variants also mask
+other tokens of its word (`engine.masked`).
 """
 
 from collections.abc import Iterator, Sequence

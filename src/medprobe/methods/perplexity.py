@@ -1,8 +1,9 @@
 """Perplexity of the filled prompts: not a ranking, but how strange a model finds its prompts.
 
 Masked models: pseudo-perplexity, each token masked in turn (Salazar et al., ACL 2020). Causal
-models: the perplexity of the tokens from left to right, the first one given the start token where
-the model has one. Source of its use here: Shaier et al., section 5.5 and Table 5.
+models: the perplexity of the tokens from left to right. The first token counts where the tokenizer
+puts a start token before it, or where it is an answer's (`engine.texts.causal_rows`). Source of its
+use here: Shaier et al., section 5.5 and Table 5.
 """
 
 import math
@@ -17,6 +18,7 @@ from medprobe.core.tables import SLOT
 from medprobe.engine import texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking, distinct_groups
+from medprobe.engine.slots import is_answer_first
 from medprobe.methods import Method, Task
 
 
@@ -59,7 +61,8 @@ class Perplexity(Method):
         """
         sentences, labels = filled_prompts(task.queries), task.query_labels
         if not self.is_masked:
-            causal_log_probs = self.backend.text_log_probs(sentences, labels)
+            answers_first = [is_answer_first(prompt) for prompt in task.queries["prompt"]]
+            causal_log_probs = self.backend.text_log_probs(sentences, labels, answers_first)
             return _build_table(task.queries, "", causal_log_probs)
         log_probs = texts.pseudo_log_probs(self.model, sentences, labels, self.maskings)
         return pd.concat(
@@ -78,7 +81,8 @@ class Perplexity(Method):
         """Of masked models a copy of each sentence per group of tokens to mask."""
         sentences = filled_prompts(task.queries)
         if not self.is_masked:
-            return self.backend.text_lengths(sentences)
+            answers_first = [is_answer_first(prompt) for prompt in task.queries["prompt"]]
+            return self.backend.text_lengths(sentences, task.query_labels, answers_first)
         rows, words = texts.masked_rows(self.model, sentences)
         return [
             len(row)

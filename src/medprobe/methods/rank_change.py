@@ -35,7 +35,7 @@ from medprobe.engine.decoding import merge_by_rule
 from medprobe.engine.filling import Bias, Decoding, fill, text_of
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import Model, load
-from medprobe.engine.slots import answer_ids, check_window, masked_slots, text_slots
+from medprobe.engine.slots import answer_ids, check_window, masked_slots
 from medprobe.methods import Method, Task
 
 PROMPTS_AT_ONCE: Final = 512
@@ -271,7 +271,7 @@ def mean_log_probs(
         For each prompt and name the mean log-probability of the name's tokens and of what follows
         them, [prompts, names].
     """
-    slots = text_slots(model.tokenizer, prompts, labels, causal.start_ids(model))
+    slots = causal.prompt_slots(model, prompts, labels)
     ids = {
         preceding: answer_ids(model.tokenizer, names, preceding)
         for preceding in {s.preceding for s in slots}

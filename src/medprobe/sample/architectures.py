@@ -90,12 +90,12 @@ def _pairs(files: list[str], vocabulary: int, kind: SampleKind) -> Any:
     pieces.train(files, trainer)
     pieces.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     if kind in ("causal", "chat"):
-        begin, more = "</s>", {}
+        begin, text, more = "</s>", "</s> $A", {}  # they learn texts after their start token
     else:
-        begin, more = "<s>", {"mask_token": "<mask>"}
-        pieces.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
-        )
+        begin, text, more = "<s>", "<s> $A </s>", {"mask_token": "<mask>"}
+    pieces.post_processor = processors.TemplateProcessing(
+        single=text, special_tokens=[("<s>", 3), ("</s>", 1)]
+    )
     pair_tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=pieces,
         model_max_length=POSITIONS,

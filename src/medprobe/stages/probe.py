@@ -30,11 +30,12 @@ from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
     check_scores,
+    check_texts,
     write_predictions,
     write_refusal,
 )
 from medprobe.engine.batching import out_of_memory
-from medprobe.engine.inspection import MissingHead, read_config
+from medprobe.engine.inspection import MissingHead, load_tokenizer, read_config, special_tokens
 from medprobe.engine.load import NotANumber, choose_device, token_budget
 from medprobe.methods import Method, Task
 
@@ -152,7 +153,19 @@ def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Pr
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
+    _check_texts(model, tables, params)
     return probing
+
+
+def _check_texts(model: str, tables: BenchmarkTables, params: Params) -> None:
+    """Refuse a benchmark in which a text is a special token to the model's tokenizer.
+
+    That of a plugin, or of a server whose tokenizer params.yaml does not name, is not known.
+    """
+    served = params.servers.get(model)
+    folder = served.tokenizer if served else places.MODELS / model
+    if folder and (folder / "config.json").is_file():
+        check_texts(tables, special_tokens(load_tokenizer(folder, read_config(folder))))
 
 
 def _check_abilities(model: str, method: str, kind: ModelKind) -> None:

@@ -65,9 +65,7 @@ class TinyServer:
             return list(encoded["input_ids"])
         if isinstance(body["prompt"], list):
             return list(body["prompt"])
-        start = tokenizer.bos_token_id
-        encoded = tokenizer(body["prompt"], add_special_tokens=False)
-        return [*([] if start is None else [start]), *encoded["input_ids"]]
+        return list(tokenizer(body["prompt"])["input_ids"])
 
     def _log_probs(self, ids: list[int]) -> torch.Tensor:
         with self.lock, torch.inference_mode():

@@ -113,12 +113,14 @@ def _modernbert_tokenizer() -> Any:
 def _joined_tokenizer(kind: Any, specials: list[str]) -> Any:
     """Return BPE over text whose blanks are "▁", as Llama and Gemma have it.
 
-    Its tokens are bytes, letters, and words of TEXT joined from the left.
+    Its tokens are bytes, letters, and words of TEXT joined from the left. It begins a text.
     """
     spelled = [f"<0x{byte:02X}>" for byte in range(256)]  # what has no letter
     letters = sorted({*TEXT.replace(" ", "").replace("\n", "")})
     vocabulary = [*specials, *spelled, "▁", *letters]
-    return _joined(kind, vocabulary, [f"▁{word}" for word in _words(TEXT)])
+    tokenizer = _joined(kind, vocabulary, [f"▁{word}" for word in _words(TEXT)])
+    tokenizer.add_bos_token = True
+    return tokenizer
 
 
 def _gpt2_tokenizer() -> Any:

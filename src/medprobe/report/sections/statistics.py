@@ -27,7 +27,11 @@ def section(results: Results, benchmark: str) -> list[Part]:
     answers: list[Block] = []
     if tokens is not None and len(tokens):
         means = _alike(tokens[[name for name in tokens if name not in SHARES]])
-        about = "Distinct answers, in the tokens of each model"
+        about = (
+            "Distinct answers, in the tokens of each model; and of the names that are ranked those "
+            "with the same tokens as another one, which a model cannot tell apart, and those with "
+            "a token for unknown text; and the tokens of the longest name"
+        )
         answers = [table_of(means, about, fold=False)]
         answers += _lengths(tokens, benchmark)
     left_out = results.left_out.get(benchmark)
