@@ -89,9 +89,7 @@ NAMED: Final[dict[str, Hide]] = {
     "with a letter doubled": lambda name: name[:3] + name[2:],
     "with two letters exchanged": lambda name: name[:-4] + name[-3] + name[-4] + name[-2:],
     "with a letter missing": lambda name: name[:2] + name[3:],
-    "with two errors in a word of eight letters": lambda name: (
-        f"{name[:-6]}{name[-5:-2]}{name[-1]}"
-    ),
+    "with two errors in a long word": lambda name: f"{name[:-6]}{name[-5:-2]}{name[-1]}",
     "run together": lambda name: name.replace(" ", ""),
     "letter by letter": lambda name: " ".join("".join(name.split())),
     "with a letter of another alphabet": lambda name: name.replace("e", "\u0435").replace(
@@ -105,7 +103,7 @@ NAMED: Final[dict[str, Hide]] = {
         f"{name.split()[1]} , severe , of the {name.split()[0]} type"
     ),
     "with three words between": lambda name: name.replace(" ", " , rather more severe , "),
-    "with four words between": lambda name: name.replace(" ", " ( not the most severe ) "),
+    "with four words between": lambda name: name.replace(" ", " ( not the very most severe ) "),
     "clipped": lambda name: f"{name[:-4]}.",
     "in a list of two": lambda name: name.replace(" ", " and borpal ")[:-1] + "ies",
     "in a list with a slash": lambda name: name.replace(" ", "/borpal "),
