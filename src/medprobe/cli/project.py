@@ -134,12 +134,13 @@ def clean(yes: bool) -> None:
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
+    from medprobe.commands.stale_stages import find_stale_stages
     from medprobe.core import files
 
     check.check(params := check.loaded())
     with exclusive_lock():
         paths = command.leftovers()
-        parts = command.unused_parts(params)
+        parts = [] if find_stale_stages() else command.unused_parts(params)
         if paths:
             command.show(paths, command.LEFTOVERS)
         if parts:

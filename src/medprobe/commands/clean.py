@@ -86,13 +86,9 @@ def _is_cached(repo: Any, md5: str) -> bool:
 def unused_parts(params: Params) -> list[Path]:
     """List the finished parts that no result of params.yaml is made of.
 
-    Parts of older code, settings or data, and states of trainings. None is listed while stages are
-    left to run: they may need them.
+    They are parts of older code, settings or data, and states of trainings. Stages that are left to
+    run can need some of them.
     """
-    from medprobe.commands.stale_stages import find_stale_stages
-
-    if find_stale_stages():
-        return []
     records = [path for path in places.USED_PARTS.rglob("*.txt") if _is_named(path, params)]
     used = {name for path in records for name in path.read_text(encoding="utf-8").splitlines()}
     return sorted(
