@@ -9,10 +9,9 @@ from dvc.repo import Repo
 
 from medprobe.cli import main
 from medprobe.commands import pipeline
-from medprobe.commands.clean import leftovers, remove
+from medprobe.commands.clean import leftovers, remove, unused_parts
 from medprobe.commands.doctor import doctor
 from medprobe.commands.stale_stages import find_stale_stages
-from medprobe.commands.unused_parts import unused_parts
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import ModelParams, Models, Params
@@ -223,9 +222,15 @@ def test_parts_that_no_result_is_made_of_are_removed_once_all_stages_are_up_to_d
     models = Models(masked={"here": ModelParams()})
     named = {"masked": {"fill_mask": {"facts": {}}}}
     params = Params(models=models, methods=named, benchmarks={"table": {"facts": {}}})
-    assert unused_parts(params) == [], "stages are left to run"
-    monkeypatch.setattr("medprobe.commands.stale_stages.find_stale_stages", dict)
+    Path("params.yaml").write_text(yaml.safe_dump(NEEDED))
+    output = CliRunner().invoke(main, ["clean"], input="n\n").output
+    assert output.endswith("and no unused parts\n"), "stages are left to run"
+    with monkeypatch.context() as patch:
+        patch.setattr("medprobe.commands.stale_stages.find_stale_stages", dict)
+        output = CliRunner().invoke(main, ["clean"], input="n\n").output
+    assert output.startswith("5 unused parts of 5 bytes in outputs/parts\n")
     unused = {"old.parquet", "gone.parquet", "state.pt", "rewire-0"}
     assert {path.name for path in unused_parts(params)} == unused
     remove(unused_parts(params))
-    assert sorted(path.name for path in PARTS.iterdir()) == ["cui2vec-1", "new.parquet", "used"]
+    remaining = sorted(path.name for path in PARTS.glob("[!.]*"))
+    assert remaining == ["cui2vec-1", "new.parquet", "used"]

@@ -135,14 +135,14 @@ def clean(yes: bool) -> None:
     from medprobe import check
     from medprobe.commands import clean as command
     from medprobe.commands.repro import exclusive_lock
-    from medprobe.commands.unused_parts import unused_parts
+    from medprobe.commands.stale_stages import find_stale_stages
     from medprobe.core import files
     from medprobe.tracking import garbage
 
     check.check(params := check.loaded())
     with exclusive_lock():
         paths = command.leftovers()
-        parts = unused_parts(params)
+        parts = [] if find_stale_stages() else command.unused_parts(params)
         deleted = garbage.count_deleted()
         if paths:
             command.show(paths, command.LEFTOVERS)

@@ -12,8 +12,10 @@ from typing import Any, Final
 from rich.filesize import decimal
 
 from medprobe.commands import terminal
+from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
+from medprobe.core.params import Params
 from medprobe.tracking import lineage
 
 OUTPUTS: Final = Path("outputs")
@@ -79,6 +81,27 @@ def _is_cached(repo: Any, md5: str) -> bool:
     except (FileNotFoundError, ObjectFormatError):
         return False
     return True
+
+
+def unused_parts(params: Params) -> list[Path]:
+    """List the finished parts that no result of params.yaml is made of.
+
+    They are parts of older code, settings or data, and states of trainings. Stages that are left to
+    run can need some of them.
+    """
+    records = [path for path in places.USED_PARTS.rglob("*.txt") if _is_named(path, params)]
+    used = {name for path in records for name in path.read_text(encoding="utf-8").splitlines()}
+    return sorted(
+        path
+        for path in places.PARTS.glob("[!.]*")
+        if path.name not in used and (path.is_file() or path.name.startswith("rewire-"))
+    )
+
+
+def _is_named(record: Path, params: Params) -> bool:
+    """Whether params.yaml names the result of which a file records the used parts."""
+    names = record.relative_to(places.USED_PARTS).with_suffix("").parts
+    return len(names) == 1 or params.names_result(*names)
 
 
 def remove(paths: Iterable[Path]) -> None:
