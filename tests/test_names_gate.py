@@ -33,7 +33,8 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(
-    ("fault", "name"), [(fault, name) for fault, found in CHANGED.items() for name in found]
+    ("fault", "name"),
+    [(fault, name) for fault, names_of_fault in CHANGED.items() for name in names_of_fault],
 )
 def test_what_a_program_made_of_a_name_is_named(fault: str, name: str) -> None:
     assert find_fault(name) == fault

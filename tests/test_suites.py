@@ -102,7 +102,7 @@ def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
         if entry.type == name
     ]
     builder, suite, number = min(
-        entries, key=lambda found: "mostly" in found[1].entries[found[2]].kwargs
+        entries, key=lambda entry: "mostly" in entry[1].entries[entry[2]].kwargs
     )
     entry = suite.entries[number]
     tables = {name: rows.reset_index(drop=True) for name, rows in built_tables[builder][0].items()}

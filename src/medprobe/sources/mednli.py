@@ -57,9 +57,9 @@ def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
     tables = [_rows(mednli / name, {}) for name in MEDNLI]
     labels = _read_labels(mediqa / MEDIQA_LABELS)
     tables.append(_rows(mediqa / MEDIQA, {pair: label for pair, (_, label) in labels.items()}))
-    known = set(tables[-1]["pair_id"])
+    ids = set(tables[-1]["pair_id"])
     for pair, (where, _) in labels.items():
-        if pair not in known:
+        if pair not in ids:
             raise BadInput(where, f"pair {pair} is not in {MEDIQA}", "download both files again")
     pairs = pd.concat(tables, ignore_index=True)
     for pair in pairs.loc[pairs["pair_id"].duplicated(), "pair_id"].head(1):
