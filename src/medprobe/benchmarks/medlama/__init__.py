@@ -113,7 +113,7 @@ def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.
     """Read MRREL's rows with the names of head and tail.
 
     The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1. Next to them: how many rows are obsolete, by relation, and how many names
+    is CUI2, its tail CUI1. The counts are of rows that are obsolete, by relation, and of names that
     are not those of the relation's own atoms.
     """
     columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "SUPPRESS"]
