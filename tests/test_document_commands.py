@@ -34,13 +34,14 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 # The beginning of a command, then the file that runs it and a text of that file.
 ELSEWHERE = {
     "dvc exp run": ("tests/test_pipeline.py", '"exp", "run"'),
+    "dvc pull data.dvc": ("tests/test_gate_command.py", "workflow_pulls"),
     "dvc repro --force prove@llama": ("tests/test_served_project.py", "proved"),
     "git checkout -- dvc.lock metrics": ("tests/test_git_filter.py", '"dvc.lock", "metrics"'),
     "lm-eval run": ("tests/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
-    "make gate": ("tests/test_workflow.py", '"build and validate every benchmark"'),
     "make lint": (".ci/run", "lint repro"),
     "make repro": (".ci/run", "make repro"),
     "make test": (".ci/run", "make test"),
+    "medprobe gate": ("tests/test_gate_command.py", "medprobe gate"),
     "medprobe import results": ("tests/test_import_results.py", '"import", "results"'),
     "medprobe init ../drugs": ("tests/test_tutorial.py", 'command("medprobe init")'),
     "medprobe sample": ("tests/test_tutorial.py", 'command("medprobe sample")'),
