@@ -107,11 +107,11 @@ def triple(**changes: object) -> bytes:
 
 CASES = [
     ("LAMA's templates", b'{"relation": "P19"}', "line 1: no field 'template'"),
-    ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is null, expected"),
+    ("LAMA's templates", b'{"relation": null, "template": ""}', "relation is empty"),
     ("BioLAMA", triple(obj_labels="abc"), "obj_labels is 'abc', expected a valid list"),
     ("BioLAMA", triple(obj_labels=["b", None], obj_uris=["B"]), "obj_uris must be as long"),
-    ("BioLAMA", triple(obj_uris=[]), "obj_uris is a list, expected"),
-    ("BioLAMA", triple(obj_labels=None), "obj_labels is null, expected a valid list"),
+    ("BioLAMA", triple(obj_uris=[]), "obj_uris is empty"),
+    ("BioLAMA", triple(obj_labels=None), "obj_labels is empty"),
     ("BioLAMA", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
     ("BioLAMA", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
     ("BioLAMA", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),

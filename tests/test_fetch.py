@@ -106,7 +106,8 @@ def test_fetching_follows_the_models_that_are_lower_cased(
     monkeypatch.chdir(tmp_path)
     needed = {name: {} for name in ("rewire", "score", "track")}
     content = {"seed": 1, "engine": {"precision": "float32"}, **needed, "folders": {"mine": "m"}}
-    for facts, expected in (({"lower_case": True, "published": "BioBERT"}, ["mine"]), ({}, [])):
+    lower_cased = {"lower_case": True, "published": "BioBERT v1.1"}
+    for facts, expected in ((lower_cased, ["mine"]), ({}, [])):
         models = {"models": {"masked": {"mine": facts}}}
         Path("params.yaml").write_text(yaml.safe_dump(content | models))
         assert CliRunner().invoke(main, ["stages", "check"]).exit_code == 0

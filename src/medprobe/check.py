@@ -5,7 +5,7 @@ section takes from another.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from medprobe.core.params import IMPORTED, Choices, Params, Section, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import BASELINE
-from medprobe.metrics.template_free.data_sets import PAPER
 
 SETS: Final = "sets"  # a method's setting of this name names sentence sets
 STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
@@ -150,9 +149,16 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     _check_published(facts.published, where)
     others = [other for other in params.models.all() if other != name]
     _check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
-    for subset in facts.averaged if isinstance(facts.averaged, dict) else ():
-        subsets = [data.subset for data in PAPER]
-        _check_name(subset, subsets, f"models.{kind}.{name}.averaged")
+    if isinstance(facts.averaged, dict):
+        _check_subsets(facts.averaged, f"models.{kind}.{name}.averaged")
+
+
+def _check_subsets(averaged: Collection[str], where: str) -> None:
+    from medprobe.metrics.template_free.data_sets import PAPER
+
+    subsets = [data.subset for data in PAPER]
+    for subset in averaged:
+        _check_name(subset, subsets, where)
 
 
 def _check_published(name: str | None, where: str) -> None:

@@ -51,7 +51,7 @@ def closure(
         BadInput: A file is not Python.
 
     >>> [path.name for path in closure("medprobe.core.answers")]
-    ['answers.py', 'files.py', 'tables.py']
+    ['__init__.py', 'answers.py', 'files.py', 'tables.py']
     """
     plugin_names = dict(plugins or {})
     kinds = {finder: kind for kind, finder in KINDS.items()}

@@ -27,7 +27,7 @@ class Note(Record):
     """The columns that are read."""
 
     ROW_ID: Name
-    CATEGORY: str
+    CATEGORY: str = ""
     ISERROR: Flag
     TEXT: str
 

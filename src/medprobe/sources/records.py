@@ -164,6 +164,8 @@ def validate(
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if not field:
         raise BadInput(where, expected, remedy)
+    if value is None or value == [] or (isinstance(value, str) and not value.strip()):
+        raise BadInput(where, f"{field} is empty", remedy)
     description = KINDS.get(type(value), "of another type")
     if isinstance(value, str):
         labels = re.findall(r"'(\w+)'", expected) if detail["type"] == "literal_error" else []

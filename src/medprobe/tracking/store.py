@@ -141,13 +141,12 @@ def usable() -> Iterator[None]:
 
     What is wrong with the content of a run is another error.
     """
-    from alembic.util import CommandError
     from mlflow.exceptions import MlflowException
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, CommandError, OSError) as error:
+    except (MlflowException, SQLAlchemyError, OSError) as error:
         line = str(error).strip().partition("\n")[0] or type(error).__name__
         if uri := os.environ.get(URI):  # which may hold a password
             line = line.replace(uri.rstrip("/"), f"${URI}")
