@@ -440,7 +440,8 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     significance(params)
     compare(params)
     page = Path("reports/index.html").read_text()
-    assert "By experts" in page and "ACL 2022" in page and ">8.67<" in page
+    assert "By experts" in page and "ACL 2022" in page and ">22<" in page
+    assert ">8.67<" not in page and "8.67 % under gold answers (13)" in page  # no share of hits
     assert "acc@10, corrected" in page and "Fleiss" in page and "Cohen" in page
     table = pd.read_csv("reports/comparison.csv")
     assert set(table["metric"]) <= set(catalog())

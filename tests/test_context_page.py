@@ -243,7 +243,7 @@ def test_numbers_in_print_are_next_to_ranks_by_decoding_alone() -> None:
     """The paper decodes: a mean over masks is another quantity."""
     methods = ("rank_change", "rank_change:decoding", "rank_change:copy")
     cells = (
-        ("full", "micro", "acc_at_1", 0.5),
+        ("full", "macro", "acc_at_1", 0.5),
         ("target", "macro", "understand", 0.25),
         ("negative", "micro", "confuse", 0.75),
         ("target/added:correct", "micro", "rc_target", -3.0),

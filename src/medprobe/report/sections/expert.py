@@ -1,12 +1,13 @@
 """What experts say: accuracy by their ratings, how far they agree, ratings against answers."""
 
+from collections.abc import Iterable
 from typing import Final
 
 import pandas as pd
 
 from medprobe.metrics.expert import RATED, Evaluation, Expert
 from medprobe.papers import published
-from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, part
+from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import MISSING, count, metric_cells, metric_head
 from medprobe.report.results import Results
 
@@ -29,9 +30,11 @@ def section(results: Results, benchmark: str) -> list[Part]:
         [
             Tag(evaluation.name),
             _progress(evaluation),
-            _facts(evaluation.rated)
-            if evaluation.target == "prompts"
-            else _scores(results, benchmark, evaluation),
+            *(
+                [_facts(evaluation.rated)]
+                if evaluation.target == "prompts"
+                else _scores(results, benchmark, evaluation)
+            ),
             *_agreement(evaluation),
             *_confusion(table),
         ]
@@ -52,7 +55,7 @@ def _progress(evaluation: Evaluation) -> Table:
     return Table(["rater", "rated", "given"], body, f"{size}. {QUESTIONS[evaluation.target]}")
 
 
-def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> Table:
+def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> list[Block]:
     """The scores of each system, and what the papers print of models that are theirs."""
     rows = results.rows(
         benchmark, subset=f"{evaluation.subset}/{RATED}:{evaluation.name}", relation="micro"
@@ -61,17 +64,21 @@ def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> Table:
     for (model, method), group in rows.groupby(["model", "method"], sort=True):
         cells = metric_cells(group, REPORTED)
         body.append([str(model), str(method), *cells, count(group["n"].min()), MISSING])
-    if body:
-        body += _published(results, benchmark, evaluation.subset)
+    printed, notes = _published(results, benchmark, evaluation.subset) if body else ([], ())
     heads = ["model", "method", *map(metric_head, REPORTED), "queries"]
-    return Table([*heads, "source"], body, SCORES)
+    return [Table([*heads, "source"], body + printed, SCORES), *paragraph(*notes)]
 
 
-def _published(results: Results, benchmark: str, subset: str) -> list[list[str | Cell]]:
+def _published(
+    results: Results, benchmark: str, subset: str
+) -> tuple[list[list[str | Cell]], Iterable[str]]:
+    """Lines of published numbers, and the notes on them."""
     lines: list[list[str | Cell]] = []
+    notes: dict[str, None] = {}
     for name in sorted({*results.published.values()}):
         where = (name, results.printed(benchmark), f"{subset}/{RATED}", "micro", "contrastive")
-        for paper, _, row in published(*where):
+        for paper, number, row in published(*where):
+            notes |= dict.fromkeys(paper.tables[number].notes)
             cells = [
                 Cell(f"{row.values[measure]:g}", row.values[measure] / 100)
                 if measure in row.values
@@ -79,7 +86,7 @@ def _published(results: Results, benchmark: str, subset: str) -> list[list[str |
                 for measure in REPORTED
             ]
             lines.append([row.model, "contrastive", *cells, MISSING, paper.version])
-    return lines
+    return lines, notes
 
 
 def _facts(rated: pd.DataFrame) -> Table:
