@@ -103,9 +103,7 @@ def _check_recorded_code(
 
     Returns the list and the locks that are there.
     """
-    from medprobe.core.parts import (
-        plugin_lock,
-    )  # with pandas, which `medprobe --help` is not to load
+    from medprobe.core.parts import plugin_lock  # imports pandas, which --help does not need
 
     records = []
     path = list_path(stage, {kind: [*names] for kind, names in plugins.items()})
