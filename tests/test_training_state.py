@@ -62,7 +62,7 @@ def run(method: str, settings: dict[str, Any]) -> dict[str, bytes]:
 
 def forget() -> None:
     """Remove all parts and results."""
-    for path in [*places.PARTS.glob("*"), *places.PREDICTIONS.glob("*/*/*")]:
+    for path in [*places.PARTS.glob("*.p*"), *places.PREDICTIONS.glob("*/*/*")]:
         path.unlink()
 
 

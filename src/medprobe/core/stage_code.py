@@ -28,7 +28,6 @@ from medprobe.core.code import (
 from medprobe.core.errors import BadInput
 from medprobe.core.files import before_replacing
 from medprobe.core.libraries import MISSING, differing_versions
-from medprobe.core.parts import package_fingerprint, plugin_lock
 from medprobe.core.places import LIBRARIES
 
 TICK: Final = 20_000_000  # nanoseconds by which the time of a file can lag behind the clock
@@ -104,6 +103,8 @@ def _check_recorded_code(
 
     Returns the list and the locks that are there.
     """
+    from medprobe.core.parts import plugin_lock  # imports pandas, which --help does not need
+
     records = []
     path = list_path(stage, {kind: [*names] for kind, names in plugins.items()})
     if path.is_file():
@@ -135,6 +136,8 @@ def _check_package() -> bool:
 
     Returns whether the file has a hash of it.
     """
+    from medprobe.core.parts import package_fingerprint
+
     line = LISTED_CODE.search(_text(LIBRARIES))
     if line and not package_fingerprint().startswith(line[1]):
         problem = f"lists other code than the installed {PACKAGE}"
