@@ -39,11 +39,12 @@ ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
 LATIN: Final = re.compile("[A-Za-z]")
 NAMED_LATIN: Final = re.compile(  # Unicode's names of characters that are Latin letters in disguise
-    r"(?:LETTER ([A-Z]) WITH .*|SMALL CAPITAL ([A-Z])|DOTLESS ([A-Z])"
+    r"(?:LETTER ([A-Z]) WITH .*|(?:SMALL CAPITAL|DOTLESS|SCRIPT) ([A-Z])"
     r"|(?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])|INDICATOR SYMBOL LETTER ([A-Z]))$"
 )
 BACKWARDS: Final = re.compile("\u202e([^\u202c]*)\u202c?")  # a right-to-left override
-LONG_WORD: Final = re.compile(r"[A-Za-z0-9@$|]{6,}")
+LONG: Final = 6  # characters of a word or a name
+LONG_WORD: Final = re.compile(rf"[A-Za-z0-9@$|]{{{LONG},}}")
 DIGITS: Final = [str.maketrans("013457@$|", f"o{first}eastasl") for first in "il"]
 LETTERS: Final = 4  # of a long word with digits in place of others
 
@@ -123,8 +124,10 @@ class Diseases:
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text names: the longest name that it has of each, by CUI."""
-        texts = {reading for form in {plain(text), *_unmasked(text)} for reading in readings(form)}
-        names = {name for reading in texts for name in self._find(reading)}
+        names = {name for reading in readings(plain(text)) for name in self._find(reading)}
+        unmasked = {reading for form in _unmasked(text) for reading in readings(form)}
+        masked = {name for reading in unmasked for name in self._find(reading)}
+        names |= {name for name in masked if len(name[0]) >= LONG}  # "Hospital1" has no "all"
         return {cui: name for name, cui in sorted(names, key=lambda name: (len(name[0]), name))}
 
     def _find(self, text: str) -> list[tuple[str, str]]:

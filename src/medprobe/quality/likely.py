@@ -25,10 +25,13 @@ ALONE: Final = 7  # letters of a name of one word that can have an error
 CLIPPED: Final = 4  # letters that stay of a word
 LOST: Final = 3  # letters that a clipped word lacks, or more
 STOPPED: Final = re.compile(r"\b([^\W\d_]{5,})\.")  # a word that can be a name, clipped
-SPELT: Final = re.compile(r"(?<![\w.])([^\W\d_])(?:\.\s?|\s)([^\W\d_])(?!\w)")
+SPELT: Final = re.compile(  # each letter begins a pair: "h/o m.i.", "a C D"
+    r"(?<![\w.])([^\W\d_])(?=(?:\.\s*|\s(?:\.\s*)?)([^\W\d_])(?!\w))"
+)
 LATIN_WORDS: Final = {"am", "eg", "ie", "pm"}  # "a.m.", which is no abbreviation of a disease
 ADJECTIVES: Final = {  # endings of a noun, and those of its adjectives
     "osis": ("otic", "ous", "ar"),
+    "lysis": ("lyzed",),
     "sis": ("tic", "sed"),
     "tis": ("tic",),
     "is": ("itic",),
@@ -37,6 +40,7 @@ ADJECTIVES: Final = {  # endings of a noun, and those of its adjectives
     "tion": ("tive", "ted", "tious"),
     "ia": ("ic", "iac", "ial", "ical", "ed", "iated"),
     "sy": ("tic",),
+    "osy": ("ous",),
     "xy": ("ctic",),
     "ism": ("", "ic", "istic", "ian"),
     "ity": ("e",),
@@ -98,7 +102,8 @@ class LikelyDiseases:
 
     def _single(self, words: list[str], stopped: set[str]) -> set[Name]:
         """Names of one word: as an adjective, with typing errors, or clipped by a full stop."""
-        nouns = {self._adjectives.get(word.removesuffix("s"), "") for word in words}
+        singular = {word.removesuffix("s") for word in words}
+        nouns = {self._adjectives.get(word, "") for word in singular.union(words)}
         for word in words:
             nouns |= self._alone.corrections(word)
         for word in stopped:

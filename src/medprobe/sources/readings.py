@@ -5,27 +5,35 @@ A reading is a text of its own. A search for names looks into all readings of a 
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
 WORD: Final = r"[^\W_]+"
 LETTER: Final = r"[^\W\d_]"
+STOP: Final = r"\s?\.\s*"
 SPELT: Final = re.compile(  # of two letters only if they are capitals with full stops
-    rf"(?<![\w.])(?:{LETTER}(?:(?:\.\s?{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})"
-    r"|[A-Z]\.(?:[A-Z]\.?|\s[A-Z]\.))(?!\w)"
+    rf"(?<![\w.])(?<!\b\w/){LETTER}(?:(?:{STOP}{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
+    rf"|(?<![\w.])[A-Z](?:\.[A-Z]\.?|{STOP}[A-Z]\s?\.)(?!\w)"
 )
 HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 NOISE: Final = re.compile(  # tags, masks of names, escapes of URLs, of mails and of strings
-    r"</?[A-Za-z][^<>]*>|\[\*\*.*?\*\*\]|_{2,}|[%=][0-9A-F]{2}|=\n|\\[nrt]"
+    r"<[/!?]?[A-Za-z-][^<>]*>|\[\*\*.*?\*\*\]|_{2,}|[%=][0-9A-F]{2}|=\r?\n|\\[nrt]",
+    re.DOTALL | re.IGNORECASE,
 )
-ITEM: Final = rf"{WORD}(?:-{WORD})*"
-AND: Final = r"(?:\s*,)?(?:\s+(?:and|or|nor|on)\s+|\s*[/&]\s*(?:or\s+)?)"
+ESCAPE: Final = re.compile(r"(?:[%=]|\\x|\\u00)([2-7][0-9A-F])", re.IGNORECASE)  # of one letter
+APOSTROPHES: Final = re.compile("[`\u00b4\u02bc\u2018\u2032]")
+ITEM: Final = rf"{WORD}(?:-{WORD})*-?"
+AND: Final = (
+    r"(?:\s*,)?(?:\s+(?:and(?:\s*/\s*or)?|or|nor|on|as\s+well\s+as|versus|vs\.?)\s+"
+    r"|\s*&\s*/\s*or\s+|\s*[/&+]\s*)"
+)
 LIST: Final = re.compile(rf"\b{ITEM}(?:\s*,\s*{ITEM})*(?:{AND}{ITEM})+", re.IGNORECASE)
 SEPARATOR: Final = re.compile(rf"{AND}|\s*,\s*", re.IGNORECASE)
 OF: Final = re.compile(r"\b(?:of|in)(?:\s+the)?\s+$", re.IGNORECASE)
 NUMBER: Final = re.compile(r"\w{1,2}|[IVX]+|\d+")  # "hepatitis B and C"
 AMERICAN: Final = [  # a British spelling, and the American one
-    (re.compile(r"\u00e6|\u0153|[ao]e(?=[a-z]{2})"), "e"),
+    (re.compile(r"\u00e6|\u0153|[ao]e(?=[a-z]{2}|a\b)"), "e"),
     (re.compile(r"(?<=[a-z]{2})our(?=al|s?\b)"), "or"),
     (re.compile(r"(?<=[bt])re(?=s?\b)"), "er"),
     (re.compile(r"(?<=[iy])s(?=(?:e[ds]?|ing|ation)\b)"), "z"),
@@ -45,8 +53,9 @@ def readings(text: str) -> set[str]:
     >>> sorted(readings("C.L.D. &amp; dys-trophy"))
     ['C.L.D. & dys-trophy', 'C.L.D. & dystrophy', 'CLD & dys-trophy']
     """
-    plain = html.unescape(text)
-    texts = {plain, NOISE.sub("", plain), NOISE.sub(" ", plain)}
+    plain = _visible(text)
+    decoded = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), plain)
+    texts = {plain, decoded, NOISE.sub("", plain), NOISE.sub(" ", plain)}
     texts |= {item for plain in texts for item in _items(plain)}
     texts |= {HYPHEN.sub("", plain) for plain in texts} | {_joined(plain) for plain in texts}
     return {spelling for plain in texts for spelling in spellings(plain)}
@@ -62,6 +71,14 @@ def spellings(text: str) -> set[str]:
     for british, letters in AMERICAN:
         american = british.sub(letters, american)
     return {text, american} if american != lower else {text}
+
+
+def _visible(text: str) -> str:
+    """What a reader sees: without entities, widths and invisible characters."""
+    while (again := html.unescape(text)) != text:
+        text = again
+    text = APOSTROPHES.sub("'", unicodedata.normalize("NFKC", text))
+    return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
 def _joined(text: str) -> str:
