@@ -149,6 +149,12 @@ def copy(source: str, target: str) -> Damage:
     return damage
 
 
+def list_size(data: Path) -> None:
+    """Write the list of a UMLS release's files with the size of MRREL."""
+    size = (data / MRREL).stat().st_size
+    (data / "umls/MRFILES.RRF").write_text(f"MRREL.RRF|Relations|CUI1|16|7|{size}|\n")
+
+
 def copy_relation(data: Path) -> None:
     """Copy the triples of one relation over those of another, ids and files' names aside."""
     for split in ("train", "dev", "test"):
@@ -244,6 +250,7 @@ def with_more(count: int, **values: Callable[[Row, int], str]) -> Callable[[list
 MEDLAMA: Final[Cases] = {
     "MRCONSO cut in half": table(MRCONSO, half),
     "MRREL cut in half": table(MRREL, half),
+    "MRREL cut in half, with MRFILES.RRF": both(list_size, table(MRREL, half)),
     "MRREL appended to itself": table(MRREL, twice),
     "CUI1 and CUI2 of MRREL exchanged": both(
         rows(MRREL, swap("CUI1", "CUI2")), rows(MRREL, swap("AUI1", "AUI2"))
@@ -364,6 +371,7 @@ CONTEXT: Final[Cases] = {
     "all relations withdrawn": rows(MRREL, put(SUPPRESS="O")),
     "CUI1 and CUI2 of MRREL exchanged": rows(MRREL, swap("CUI1", "CUI2")),
     "MRREL cut in half": table(MRREL, half),
+    "MRREL cut in half, with MRFILES.RRF": both(list_size, table(MRREL, half)),
 }
 LIPID: Final[Cases] = {
     "day and month exchanged": text(
@@ -411,7 +419,9 @@ LIPID: Final[Cases] = {
     ),
 }  # fmt: skip
 TABLE: Final[Cases] = {
-    "one relation in another case": rows(FACTS, every(2, relation=lambda row: row["relation"].upper())),
+    "one relation in another case": rows(
+        FACTS, every(2, relation=lambda row: row["relation"].upper())
+    ),
     '"#N/A" and "#REF!" as objects': rows(FACTS, every(3, object="#REF!")),
     '"nan" and "None" as objects': rows(FACTS, every(3, object="nan")),
     "a spreadsheet's dates as objects": rows(FACTS, every(4, object="2-Sep")),

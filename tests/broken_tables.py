@@ -280,6 +280,40 @@ MUTATIONS: dict[str, Mutation] = {
     "expect_relations_to_have_several_answers": replace(
         "answer_ids", lambda rows, _: [["one"]] * len(rows)
     ),
+    "expect_answers_to_have_capitals": edit_all(
+        lambda rows: {
+            "subject": "Gout",
+            "answers": [[name.lower() for name in names] for names in rows["answers"]],
+        }
+    ),
+    "expect_dates_to_be_past": edit(lambda *_: {"date": "2999-01-01"}),
+    "expect_ids_to_be_whole": edit(lambda *_: {"subject_id": "1.23E+12"}),
+    "expect_ids_to_tell_apart": edit_all(
+        lambda rows: {column: "one" for column in ("id", "subject_id") if column in rows}
+    ),
+    "expect_relations_to_look_different": edit(
+        lambda row, _: {"relation": row["relation"].upper()}, "index == 1"
+    ),
+    "expect_relations_to_point_forward": edit_all(
+        lambda rows: {
+            "relation": ["may_treat", *["disease_may_have_finding"] * (len(rows) - 1)],
+            "subject_id": "C7",
+            "answer_ids": [["C7"]] * len(rows),
+        },
+        first={"answer_ids": ["C8"]},
+    ),
+    "expect_slots_to_follow_subjects": edit_all(
+        lambda rows: {"prompt": [f"[Y] of {name} ." for name in rows["subject"]]}
+    ),
+    "expect_wordings_to_keep_their_relation": family(
+        lambda rows: {
+            "wording": ["original", "other"],
+            "prompt": [f"{rows['subject'][0]} is [Y] .", f"[Y] is {rows['subject'][0]} ."],
+        }
+    ),
+    "expect_wordings_to_look_different": family(
+        lambda rows: {"wording": "other", "prompt": f"{rows['prompt'][0]} "}
+    ),
     "expect_rows_to_be_few": add(
         lambda rows, kwargs: rows.head(1).assign(what=kwargs["what"], rows=10**6)
     ),

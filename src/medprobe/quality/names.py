@@ -33,10 +33,12 @@ PATTERNS: Final = {  # what happened to a name, and how it looks then
     ),
     "a name with the kind of its concept": rf".*\((?:{KINDS_OF_SNOMED})\)",
     "markup": r".*(?:</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d+|#x[0-9A-Fa-f]+);).*",
+    "several names in one": r".+(?:;|\|) .+",
     "a character that was lost": r".*(?:�|[^\W\d_]\?[^\W\d_]).*",
 }
 COMPILED: Final = {fault: re.compile(pattern, re.DOTALL) for fault, pattern in PATTERNS.items()}
 ENCODING: Final = "text in another encoding"
+BLANKS: Final = "an unseen character"
 UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
@@ -46,6 +48,8 @@ def find_fault(name: str) -> str:
     >>> find_fault("2-Sep"), find_fault("BjÃ¶rk syndrome"), find_fault("Sepsis")
     ('a date', 'text in another encoding', '')
     """
+    if UNSEEN.search(name) or "\xa0" in name:
+        return BLANKS
     text = name.strip()
     for fault, pattern in COMPILED.items():
         if pattern.fullmatch(text):
