@@ -82,7 +82,7 @@ def look(name: str) -> str:
 
 
 def _names(values: object) -> list[str]:
-    return [values] if isinstance(values, str) else [*values]  # type: ignore[call-overload]
+    return [values] if isinstance(values, str) else [*values]  # type: ignore[call-overload,misc]
 
 
 def first_fault(values: Iterable[object]) -> str:
@@ -160,11 +160,14 @@ def expect_relations_to_have_several_answers(
 
 
 @row_check
-def expect_relations_to_differ(rows: pd.DataFrame, share: float) -> list[bool]:
+def expect_relations_to_differ(
+    rows: pd.DataFrame, share: float, *, at_least: int = 10
+) -> list[bool]:
     """No two relations of a subset state the same facts.
 
     Columns `subset, relation, subject_id, answer_ids`. Of two relations whose queries are the same
-    by more than this share of the smaller one, the second fails.
+    by more than this share of the smaller one, the second fails. Relations with fewer queries than
+    `at_least` pass.
     """
     facts: dict[tuple[str, str], set[tuple[str, frozenset[str]]]] = {}
     for subset, relation, subject, ids in rows.itertuples(index=False, name=None):
@@ -173,6 +176,7 @@ def expect_relations_to_differ(rows: pd.DataFrame, share: float) -> list[bool]:
         second
         for first, second in _pairs([*facts])
         if first[0] == second[0]
+        and min(len(facts[first]), len(facts[second])) >= at_least
         and len(facts[first] & facts[second]) > share * min(len(facts[first]), len(facts[second]))
     }
     keys = zip(rows.iloc[:, 0], rows.iloc[:, 1], strict=True)
