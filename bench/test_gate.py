@@ -8,7 +8,7 @@ from bench import gate
 def test_the_document_has_every_case() -> None:
     rows = [
         line.split(" | ")
-        for line in gate.DOCUMENT.read_text().splitlines()
+        for line in gate.DOCUMENT.read_text().partition("## Broken sources")[0].splitlines()
         if line.startswith("| ")
     ]
     cases = [(builder, name) for builder, damages in gate.CASES.items() for name in damages]
