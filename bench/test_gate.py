@@ -6,7 +6,8 @@ from bench import gate
 
 
 def test_the_document_has_every_case() -> None:
-    table, _, _ = gate.DOCUMENT.read_text().partition("\nOf ")
+    document = gate.DOCUMENT.read_text().partition("## Broken sources")[0]
+    table, _, _ = document.partition("\nOf ")
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
     cases = [(builder, name) for builder, damages in gate.CASES.items() for name in damages]
     assert [(row[0].removeprefix("| "), row[1]) for row in rows[2:]] == cases

@@ -63,6 +63,20 @@ def add(rows: Callable[[pd.DataFrame, Kwargs], pd.DataFrame]) -> Mutation:
     return mutation
 
 
+def edit_all(change: Callable[[pd.DataFrame], Row], first: Row | None = None) -> Mutation:
+    """All rows have other values, and the first one those of `first`."""
+
+    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
+        rows = tables[table]
+        if "row_condition" in kwargs:
+            rows = rows.query(kwargs["row_condition"]).reset_index(drop=True)
+        records = rows.assign(**change(rows)).to_dict("records")
+        records[0] |= first or {}
+        tables[table] = pd.DataFrame(records, columns=rows.columns)
+
+    return mutation
+
+
 def family(second: Callable[[pd.DataFrame], Row] | None) -> Mutation:
     """The first two queries are one family, and the second has these values; or the first alone."""
 
@@ -265,6 +279,15 @@ def break_names(tables: Tables, table: str, kwargs: Kwargs) -> None:
     replace(column(kwargs), missing_names)(tables, table, kwargs)
 
 
+def exchanged_slots(rows: pd.DataFrame) -> Row:
+    """The first query's wording with its slots exchanged."""
+    prompt, subject = rows["prompt"][0], rows["subject"][0]
+    exchanged = prompt.replace(subject, "[X]").replace("[Y]", subject).replace("[X]", "[Y]")
+    return {"wording": "other", "prompt": exchanged, "subject": subject} | {
+        "relation": rows["relation"][0]
+    }
+
+
 MUTATIONS: dict[str, Mutation] = {
     "expect_aliases_to_be_of_one_object": replace(
         "answer_ids", lambda rows, _: [["another"] * len(ids) for ids in rows["answer_ids"]]
@@ -279,6 +302,35 @@ MUTATIONS: dict[str, Mutation] = {
     "expect_relations_to_differ": add(copy_relation),
     "expect_relations_to_have_several_answers": replace(
         "answer_ids", lambda rows, _: [["one"]] * len(rows)
+    ),
+    "expect_answers_to_have_capitals": edit_all(
+        lambda rows: {
+            "subject": "Gout",
+            "answers": [[name.lower() for name in names] for names in rows["answers"]],
+        }
+    ),
+    "expect_dates_to_be_past": edit(lambda *_: {"date": "2999-01-01"}),
+    "expect_ids_to_be_whole": edit(lambda *_: {"subject_id": "1.23E+12"}),
+    "expect_ids_to_tell_apart": edit_all(
+        lambda rows: {column: "one" for column in ("id", "subject_id") if column in rows}
+    ),
+    "expect_relations_to_look_different": edit(
+        lambda row, _: {"relation": row["relation"].upper()}, "index == 1"
+    ),
+    "expect_relations_to_point_forward": edit_all(
+        lambda rows: {
+            "relation": ["may_treat", *["disease_may_have_finding"] * (len(rows) - 1)],
+            "subject_id": "C7",
+            "answer_ids": [["C7"]] * len(rows),
+        },
+        first={"answer_ids": ["C8"]},
+    ),
+    "expect_slots_to_follow_subjects": edit_all(
+        lambda rows: {"prompt": [f"[Y] of {name} ." for name in rows["subject"]]}
+    ),
+    "expect_wordings_to_keep_their_relation": family(exchanged_slots),
+    "expect_wordings_to_look_different": family(
+        lambda rows: {"wording": "other", "prompt": f"{rows['prompt'][0]} "}
     ),
     "expect_rows_to_be_few": add(
         lambda rows, kwargs: rows.head(1).assign(what=kwargs["what"], rows=10**6)

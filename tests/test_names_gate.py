@@ -103,7 +103,10 @@ def test_a_relation_with_the_facts_of_another_one_fails() -> None:
     facts = [("full", relation, f"s{n}", [f"o{n}"]) for relation in "ab" for n in range(4)]
     facts += [("full", "c", f"s{n}", [f"o{n % 2}"]) for n in range(4)]
     rows = pd.DataFrame(facts, columns=["subset", "relation", "subject_id", "answer_ids"])
-    assert names.expect_relations_to_differ(rows, 0.9) == [True] * 4 + [False] * 4 + [True] * 4
+    assert (
+        names.expect_relations_to_differ(rows, 0.9, at_least=4)
+        == [True] * 4 + [False] * 4 + [True] * 4
+    )
 
 
 def test_a_prompt_that_negates_fails() -> None:

@@ -121,6 +121,7 @@ def tables(
     counted = [
         *counts.by_name(source, "facts", [fact.relation for fact in all_facts]),
         *counts.by_name(source, "subjects", sorted(relation for relation, _ in subjects)),
+        *counts.by_name(source, "unread column", (name for f in all_facts for name in f.unread)),
     ]
     if families:
         wordings, names = {}, {}

@@ -6,9 +6,10 @@ families.
 
 import pandas as pd
 
-from medprobe.core.tables import ORIGINAL
+from medprobe.core.tables import ORIGINAL, SLOT
 from medprobe.quality.checks import Context, value_check
-from medprobe.quality.expectations import has_answer
+from medprobe.quality.expectations import SUBJECT, has_answer
+from medprobe.quality.names import look
 
 
 @value_check
@@ -62,3 +63,35 @@ def _members(context: Context) -> pd.DataFrame:
 def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:
     """The verdicts of members for all queries: a query outside families passes."""
     return passes.reindex(query_ids.index, fill_value=True)
+
+
+@value_check
+def expect_wordings_to_look_different(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No two prompts of a family differ only in case, blanks or what nobody sees."""
+    members = _members(context)
+    looks = members.assign(look=members["prompt"].map(look))
+    return _spread(~looks.duplicated(["family_id", "look"]), query_ids)
+
+
+@value_check
+def expect_wordings_to_keep_their_relation(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No wording is one of another relation, or another one of its own with its slots exchanged."""
+    members = _members(context)
+    templates = [
+        prompt.replace(subject, SUBJECT)
+        for prompt, subject in zip(members["prompt"], members["subject"], strict=True)
+    ]
+    relations: dict[str, set[str]] = {}
+    for template, relation in zip(templates, members["relation"], strict=True):
+        relations.setdefault(template, set()).add(relation)
+    passes = [
+        relations[template] == {relation}
+        and relation not in relations.get(_exchanged(template), set())
+        for template, relation in zip(templates, members["relation"], strict=True)
+    ]
+    return _spread(pd.Series(passes, members.index, dtype=bool), query_ids)
+
+
+def _exchanged(template: str) -> str:
+    """A template with its slots exchanged."""
+    return SUBJECT.join(part.replace(SUBJECT, SLOT) for part in template.split(SLOT))

@@ -1,6 +1,6 @@
 """Expectations on prompts from texts: LIPID's sentences, and LAMA's parallel pairs."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pandas as pd
 
@@ -27,6 +27,12 @@ def expect_dates_to_be_later(rows: pd.DataFrame) -> list[bool]:
         _day(day) > date.fromisoformat(other_day)
         for day, other_day in zip(first, second, strict=True)
     ]
+
+
+@value_check
+def expect_dates_to_be_past(days: pd.Series) -> pd.Series:
+    """Each date, YYYY-MM-DD, is not after tomorrow: it may be later elsewhere."""
+    return days.map(_day) <= date.today() + timedelta(days=1)
 
 
 @row_check

@@ -17,21 +17,24 @@ from medprobe.quality.checks import row_check
 
 MRREL = places.DATA / "umls/MRREL.RRF"
 MRCONSO = places.DATA / "umls/MRCONSO.RRF"
-CUI1, AUI1, CUI2, AUI2, RELA, SAB = 0, 1, 4, 5, 7, 10  # fields: CUI2 has the relation to CUI1
+CUI1, AUI1, CUI2, AUI2, RELA, SAB, SUPPRESS = 0, 1, 4, 5, 7, 10, 14  # CUI2 has RELA to CUI1
+IN_USE: Final = "N"  # in SUPPRESS
 CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO
 PREFERRED: Final = {1: "ENG", 2: "P", 4: "PF", 6: "Y", 16: "N"}  # LAT, TS, STT, ISPREF, SUPPRESS
 
 
 @row_check
-def expect_facts_to_be_in_umls(rows: pd.DataFrame, sample: int) -> pd.Series:
+def expect_facts_to_be_in_umls(
+    rows: pd.DataFrame, sample: int, *, obsolete: bool = False
+) -> pd.Series:
     """Every fact of a sample of rows is in MRREL.RRF.
 
     Columns `relation, subject_id, answer_ids`. The sample has this many rows, or all; the same
-    table has the same sample.
+    table has the same sample. A fact that its vocabulary has withdrawn counts with `obsolete` only.
     """
     relation, subject, _ = rows.columns
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
-    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject]))
+    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject]), obsolete)
     pairs = {(fact.relation, fact.subject, fact.answer) for fact in facts}
     accepted = pd.Series(True, index=rows.index)
     for row, name, cui, answer_ids in drawn.itertuples(name=None):
@@ -41,18 +44,23 @@ def expect_facts_to_be_in_umls(rows: pd.DataFrame, sample: int) -> pd.Series:
 
 @row_check
 def expect_answers_to_be_complete(
-    rows: pd.DataFrame, vocabularies: Sequence[str], names: str, sample: int
+    rows: pd.DataFrame,
+    *,
+    vocabularies: Sequence[str],
+    names: str,
+    sample: int,
+    obsolete: bool = False,
 ) -> pd.Series:
     """Every right answer of a sample of rows is there: a query of too many is dropped, not cut.
 
     Columns `relation, subject_id, subject, answers`. Right are the names of all tails that these
     vocabularies give the subject, under its name, in MRREL.RRF: the names of the rows' own atoms,
-    or with `names` "preferred" the concepts' preferred English ones. The sample has this many rows,
-    or all.
+    or with `names` "preferred" the concepts' preferred English ones. Facts that their vocabulary
+    has withdrawn count with `obsolete` only. The sample has this many rows, or all.
     """
     relation, subject_id, *_ = rows.columns
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
-    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject_id]))
+    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject_id]), obsolete)
     facts = [fact for fact in facts if fact.vocabulary in vocabularies]
     cuis = {cui for fact in facts for cui in (fact.subject, fact.answer)}
     name_of = _preferred_names(MRCONSO, cuis) if names == "preferred" else _atoms(MRCONSO, cuis)
@@ -81,12 +89,14 @@ class UmlsFact(NamedTuple):
     vocabulary: str
 
 
-def _facts(path: Path, relations: set[str], subjects: set[str]) -> list[UmlsFact]:
-    """The facts of these relations and subjects."""
+def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) -> list[UmlsFact]:
+    """The facts of these relations and subjects, with those that are withdrawn, or without."""
     facts = []
     for line in _lines(path):
-        fields = line.split("|", SAB + 1)
-        if fields[CUI2] in subjects and fields[RELA] in relations:
+        fields = line.split("|")
+        if fields[CUI2] not in subjects or fields[RELA] not in relations:
+            continue
+        if obsolete or len(fields) <= SUPPRESS or fields[SUPPRESS] == IN_USE:
             vocabulary = fields[SAB] if len(fields) > SAB else ""
             fact = (fields[RELA], fields[CUI2], fields[AUI2], fields[CUI1], fields[AUI1])
             facts.append(UmlsFact(*fact, vocabulary))

@@ -1,13 +1,22 @@
 """The gate's report as one page that needs no network."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 TEMPLATES: Final = Path(__file__).parent
 
 
-def page(subject: str, reports: list[dict[str, Any]]) -> str:
-    """Render the reports of `gate.run` as HTML."""
+def page(
+    subject: str, reports: list[dict[str, Any]], sources: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Render the reports of `gate.run` as HTML.
+
+    Args:
+        subject: the benchmark's name.
+        reports: of its suites.
+        sources: the rows of its table `sources`: what was read, and what was passed over.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)
@@ -19,6 +28,7 @@ def page(subject: str, reports: list[dict[str, Any]]) -> str:
     return environment.get_template("page.html").render(
         subject=subject,
         reports=reports,
+        sources=sources,
         checks=len(checks),
         failed=failed.count("critical"),
         warnings=len(failed) - failed.count("critical"),

@@ -111,7 +111,7 @@ def _lines(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     if not paths:
         raise BadInput(data / files, "no such file", "the gate reads a sample of facts again")
     for path in paths:
-        with path.open(encoding="utf-8", newline="\n") as lines:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
             for line in lines:
                 if line.strip():
                     yield path, json.loads(line)

@@ -21,6 +21,7 @@ from medprobe.sources.records import (
     Record,
     Template,
     check_fields,
+    find_unknown,
     parse_json_object,
     read_csv_rows,
     read_objects,
@@ -60,6 +61,7 @@ class FactRow(Record):
     type: str = ""  # of the object
     prompt: str = ""  # with [Y]; if empty, the relation's template is used
     wordings: Mapping[str, str] = Field({})  # further prompts, from columns prompt_<wording>
+    unread: tuple[str, ...] = ()  # columns that mean nothing here
 
 
 class TemplateRow(Record):
@@ -175,7 +177,8 @@ def _fact(where: str, row: dict[str, Any]) -> FactRow:
     wordings = {name: prompt for name, prompt in wordings.items() if prompt}
     others = {name for name in row if not name.startswith(PROMPT)}
     check_fields(where, {*others, "wordings"}, FactRow)
-    return validate(where, {**row, "wordings": wordings}, FactRow, remedy)
+    unread = find_unknown(frozenset(others), FactRow)
+    return validate(where, {**row, "wordings": wordings, "unread": unread}, FactRow, remedy)
 
 
 def _template_rows(path: Path) -> Iterator[SourceRow]:

@@ -4,6 +4,7 @@ Sources: Romanov and Shivade 2018 (MedNLI); Ben Abacha et al. 2019 (MEDIQA-NLI).
 and are read from where the user put them. The parses of the sentences are ignored.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Final, Literal
 
@@ -37,12 +38,13 @@ class GoldLabel(Record):
     label: Label
 
 
-def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
+def read(mednli: Path, mediqa: Path, dropped: Counter[str] | None = None) -> pd.DataFrame:
     """Read all pairs of MedNLI and MEDIQA-NLI.
 
     Args:
         mednli: the folder of MedNLI's three files.
         mediqa: the folder of MEDIQA-NLI's two files.
+        dropped: counts the pairs on which their annotators did not agree.
 
     Returns:
         Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral,
@@ -64,7 +66,10 @@ def read(mednli: Path, mediqa: Path) -> pd.DataFrame:
     pairs = pd.concat(tables, ignore_index=True)
     for pair in pairs.loc[pairs["pair_id"].duplicated(), "pair_id"].head(1):
         raise BadInput(mednli, f"pair {pair} occurs twice", "download the files again")
-    return pairs[pairs["label"] != UNDECIDED].reset_index(drop=True)
+    is_undecided = pairs["label"] == UNDECIDED
+    if dropped is not None:
+        dropped["pair: without a decision"] += int(is_undecided.sum())
+    return pairs[~is_undecided].reset_index(drop=True)
 
 
 def _read_labels(path: Path) -> dict[str, tuple[str, str]]:

@@ -20,6 +20,7 @@ from medprobe.sources.entity_names import entity_text
 from medprobe.sources.records import DOWNLOAD_AGAIN, Count, Record, validate
 
 DATES = ("entrez", "received")  # by preference
+RETRACTED = "Retracted Publication"  # a PublicationType
 
 
 Number = Annotated[str, Field(pattern="^[0-9]{1,12}$")]
@@ -45,6 +46,13 @@ class Article(Record):
     title: str
     abstract: tuple[str, ...]
     submitted: Annotated[date | None, BeforeValidator(_day)]
+    retracted: bool = False
+
+
+class Book(Record):
+    """A record of a book or its chapter, which is no article."""
+
+    pmid: Number
 
 
 class Deletion(Record):
@@ -61,7 +69,7 @@ def list_files(folder: Path) -> list[Path]:
     return paths
 
 
-def read_records(path: Path) -> Iterator[Article | Deletion]:
+def read_records(path: Path) -> Iterator[Article | Book | Deletion]:
     """Read the records of one file, in its order.
 
     Raises:
@@ -88,7 +96,7 @@ def _elements(stream: Any) -> Iterator[etree._Element]:
     parsed = etree.iterparse(
         stream,
         events=("end",),
-        tag=("PubmedArticle", "DeleteCitation"),
+        tag=("PubmedArticle", "PubmedBookArticle", "DeleteCitation"),
         resolve_entities=False,
         load_dtd=False,
         no_network=True,
@@ -101,10 +109,13 @@ def _elements(stream: Any) -> Iterator[etree._Element]:
             del element.getparent()[0]
 
 
-def _parse(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
+def _parse(element: etree._Element, where: str) -> Iterator[Article | Book | Deletion]:
     if element.tag == "DeleteCitation":
         for pmid in element.iterfind("PMID"):
             yield validate(where, {"pmid": _text(pmid)}, Deletion)
+        return
+    if element.tag == "PubmedBookArticle":
+        yield validate(where, {"pmid": element.findtext("BookDocument/PMID", "")}, Book)
         return
     pmid, article = (element.find(f"MedlineCitation/{name}") for name in ("PMID", "Article"))
     sections: list[Any] = [] if article is None else article.findall("Abstract/AbstractText")
@@ -115,6 +126,10 @@ def _parse(element: etree._Element, where: str) -> Iterator[Article | Deletion]:
         "title": "" if title is None else _text(title),
         "abstract": tuple(text for part in sections if (text := _text(part))),
         "submitted": _submitted(element),
+        "retracted": any(
+            kind.text == RETRACTED
+            for kind in element.iterfind("MedlineCitation/Article/PublicationTypeList/*")
+        ),
     }
     yield validate(f"{where}, PMID {row['pmid'] or 'none'}", row, Article)
 

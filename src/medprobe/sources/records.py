@@ -189,6 +189,13 @@ def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -
 
 
 @cache
+def find_unknown(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields that a schema does not read, sorted."""
+    names = [_spellings(name, field) for name, field in schema.model_fields.items()]
+    return tuple(sorted(fields.difference(*names)))
+
+
+@cache
 def _find_mistaken(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, str] | None:
     spellings = {name: _spellings(name, field) for name, field in schema.model_fields.items()}
     absent = {

@@ -19,6 +19,7 @@ from medprobe.sources.records import DOWNLOAD_AGAIN, read_lines
 
 GET: Final = "put a UMLS release's RRF files there, or run `medprobe sample`"
 ALL: Final = pl.lit(True)  # rows
+IN_USE: Final = "N"  # in SUPPRESS
 
 # fmt: off
 MRCONSO: Final = [
@@ -127,6 +128,23 @@ def _require_file(path: Path) -> None:
         raise BadInput(path, "empty", GET)
 
 
+def _check_size(path: Path) -> None:
+    """Refuse a file of another size than the release's MRFILES.RRF says, if that lies next to it.
+
+    Its fields are FIL, DES, FMT, CLS, RWS and BTS: name, description, columns and their number,
+    rows, bytes.
+    """
+    listing = path.with_name("MRFILES.RRF")
+    if not listing.is_file():
+        return
+    for where, line in read_lines(listing, GET):
+        fields = line.split("|")
+        name, size = fields[0], fields[5] if len(fields) > 5 else ""
+        if name == path.name and size.isdigit() and int(size) != path.stat().st_size:
+            problem = f"{path.stat().st_size:,} bytes, but {where} says {int(size):,}"
+            raise BadInput(path, problem, DOWNLOAD_AGAIN)
+
+
 @dataclass(frozen=True)
 class _Query:
     """Checks all lines of a file and selects rows.
@@ -144,6 +162,7 @@ class _Query:
     def read(self, path: Path) -> pl.DataFrame:
         """Read the rows. Raises BadInput for the first wrong line."""
         _require_file(path)
+        _check_size(path)
         lines = pl.scan_lines(
             path, name="text", row_index_name="line", row_index_offset=1, glob=False
         )

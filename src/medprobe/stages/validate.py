@@ -113,7 +113,8 @@ def _gate(
         result = {"name": name, "success": success, "tables": reports}
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
-        (folder / "index.html").write_text(page(name, reports), encoding="utf-8")
+        read = tables["sources"].to_dict("records") if "sources" in tables else []
+        (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
         if success:
             (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
     _report_failures(name, reports, files, out)

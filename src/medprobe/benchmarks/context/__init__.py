@@ -67,6 +67,8 @@ class Settings(ContextSettings):
 
     relations: dict[str, Relation]
     """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
+    obsolete: bool = False
+    """Also take facts that their vocabulary has withdrawn (SUPPRESS of MRREL is not `N`)."""
 
 
 def build(
@@ -78,7 +80,7 @@ def build(
         BadInput: sources that cannot be used, and where no document gives a context.
     """
     dropped: Counter[str] = Counter()
-    knowledge = load(data / "umls", settings.relations, dropped)
+    knowledge = load(data / "umls", settings.relations, dropped, obsolete=settings.obsolete)
     facts = counts.by_name("umls/MRREL.RRF", "facts", knowledge.facts["relation"])
     read = [*counts.lines(data, *UMLS), *facts]
     return tables(data, knowledge, settings, seed, executor, dropped=dropped, read=read)

@@ -50,8 +50,13 @@ def load(
     folder: Path,
     relations: dict[str, Relation],
     dropped: Counter[str],
+    *,
+    obsolete: bool = False,
 ) -> Knowledge:
-    """Read MRCONSO, MRREL and MRSTY. What the types leave out is counted in `dropped`, by rule.
+    """Read MRCONSO, MRREL and MRSTY.
+
+    What the types leave out is counted in `dropped`, by rule, and so are facts that their
+    vocabulary has withdrawn, which are read with `obsolete` only.
 
     Raises:
         BadInput: a prompt without its two slots, for a semantic type that no concept has, and for a
@@ -80,7 +85,8 @@ def load(
 
     subjects = {name: of_types(relation.subjects) for name, relation in relations.items()}
     objects = {name: of_types(relation.objects) for name, relation in relations.items()}
-    facts = _facts(folder, representatives, subjects, objects, dropped=dropped)
+    read = _rows(folder, list(relations), dropped, obsolete=obsolete)
+    facts = _facts(folder, read, representatives, subjects, objects, dropped=dropped)
     prompts = {name: relation.prompt for name, relation in relations.items()}
     return Knowledge(facts, names, terms, objects, prompts)
 
@@ -100,20 +106,32 @@ def _typed(folder: Path, relations: dict[str, Relation]) -> pl.DataFrame:
     return types.filter(pl.col("STY").is_in(requested)).drop("line")
 
 
+def _rows(
+    folder: Path, relations: list[str], dropped: Counter[str], *, obsolete: bool
+) -> pl.DataFrame:
+    """Read the distinct rows of MRREL of these relations, columns `RELA, CUI2, CUI1`."""
+    columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
+    rows = rrf.read_mrrel(folder, [*columns, "SUPPRESS"], relations=relations)
+    in_use = rows.filter(pl.col("SUPPRESS") == rrf.IN_USE).select(columns).unique()
+    every = rows.select(columns).unique()
+    if obsolete:
+        return every
+    dropped["fact: withdrawn by its vocabulary"] += len(every) - len(in_use)
+    return in_use
+
+
 def _facts(
     folder: Path,
+    rows: pl.DataFrame,
     representatives: dict[str, str],
     subjects: dict[str, set[str]],
     objects: dict[str, set[str]],
     *,
     dropped: Counter[str],
 ) -> pd.DataFrame:
-    """Read the distinct facts as a table `relation, subject_id, fact_id`, sorted."""
-    columns = ["RELA", "CUI2", "CUI1"]  # from CUI2 to CUI1
-    rows = rrf.read_mrrel(folder, columns, relations=list(objects))
-    distinct = rows.select(columns).unique()
+    """Choose the facts of rows of MRREL, as a table `relation, subject_id, fact_id`, sorted."""
     facts = set()
-    for relation, head, tail in distinct.iter_rows():
+    for relation, head, tail in rows.iter_rows():
         subject, fact = representatives.get(head, ""), representatives.get(tail, "")
         if subject not in subjects[relation]:
             dropped["fact: subject of another type or without a name"] += 1
@@ -125,7 +143,7 @@ def _facts(
             facts.add((relation, subject, fact))
     for relation in objects:
         if not any(fact[0] == relation for fact in facts):
-            problem = f"no fact of relation {relation} whose ends have the types asked for"
+            problem = f"no fact of relation {relation} in use whose ends have the types asked for"
             remedy = "correct benchmarks.context.relations in params.yaml"
             raise BadInput(folder / "MRREL.RRF", problem, remedy)
     return pd.DataFrame(sorted(facts), columns=["relation", "subject_id", "fact_id"])

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
@@ -32,6 +33,7 @@ from medprobe.sources.hierarchy import Hierarchy
 
 VECTORS: Final = "cui2vec/cui2vec_pretrained.csv"
 SHEET: Final = "diskne/annotation.csv"
+ENTAILMENT: Final = "entailment"
 TO_FILL_IN: Final = Path("outputs/annotation/diskne.csv")
 METADATA = Metadata(
     description="Does a clinical sentence entail that the patient has a disease?",
@@ -69,6 +71,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         raise BadInput(data / SHEET, "nobody has annotated yet", remedy)
     rows = annotation.read_sheet(data / SHEET).assign(kind="positive", origin="built")
     rows = rows[rows["category"].isin(settings.categories)]
+    _check_labels(rows, pairs)
     read += counts.by_name(SHEET, "annotations", rows["category"])
     dropped: Counter[str] = Counter()
     positives = with_texts(rows, pairs, settings.unknown_pairs, SHEET, dropped)
@@ -87,6 +90,15 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
         dropped=dropped,
         read=read,
     )
+
+
+def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
+    """Raise BadInput for a positive whose pair is not an entailment: the labels are exchanged."""
+    labels = rows["pair_id"].map(dict(zip(pairs["pair_id"], pairs["label"], strict=True)))
+    is_other = labels.notna() & (labels != ENTAILMENT)
+    for pair, label in zip(rows.loc[is_other, "pair_id"], labels[is_other], strict=True):
+        problem = f"pair {pair} is annotated as a positive, but MedNLI's label is {label}"
+        raise BadInput(SHEET, problem, "download MedNLI again, or take the pair out")
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)

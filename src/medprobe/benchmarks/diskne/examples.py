@@ -71,11 +71,13 @@ class DiskneSettings(Section):
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.CountRow]]:
     """Read all pairs of MedNLI and MEDIQA-NLI, and count the rows read of each file.
 
-    The files of the UMLS are counted as well.
+    The files of the UMLS are counted as well, and pairs that are left out.
     """
+    dropped: Counter[str] = Counter()
     files = [f"mednli/{name}" for name in mednli.MEDNLI] + [f"mediqa/{mednli.MEDIQA}"]
-    pairs = mednli.read(data / "mednli", data / "mediqa")
-    return pairs, counts.lines(data, *files, *UMLS)
+    pairs = mednli.read(data / "mednli", data / "mediqa", dropped)
+    left_out = [("mednli", "dropped", rule, count) for rule, count in dropped.items() if count]
+    return pairs, [*counts.lines(data, *files, *UMLS), *left_out]
 
 
 def with_texts(

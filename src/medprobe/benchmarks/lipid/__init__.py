@@ -83,6 +83,7 @@ def build(
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     dropped: Counter[str] = Counter()
     records: Counter[str] = Counter()
+    retracted: Counter[str] = Counter()
     files = pubmed.list_files(data / "pubmed")
     period = (settings.submitted_after, settings.submitted_before)
     if period[1] is not None and period[1] <= period[0]:
@@ -92,7 +93,7 @@ def build(
     keywords = KEYWORDS[named] if isinstance(named, str) else named
     pattern = keyword_pattern(keywords, settings.keyword_place)
     harvester = Harvester(lists, period, pattern, settings.max_words)
-    rows = harvest(files, harvester, dropped, records, executor)
+    rows = harvest(files, harvester, dropped, records, executor, retracted=retracted)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
@@ -112,6 +113,8 @@ def build(
     read = [
         *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
         *(("pubmed", "records", name, count) for name, count in records.items()),
+        *(("pubmed", "retracted", name, count) for name, count in retracted.items() if count),
+        *(("pubmed", "dropped", rule, count) for rule, count in sorted(dropped.items()) if count),
         *counts.by_name(
             "pubmed",
             "prompts",
@@ -131,6 +134,7 @@ class AbstractPrompts(NamedTuple):
     outside: str = ""  # the rule by which its date leaves it out; no sentence is looked at then
     rows: Sequence[dict[str, str]] = ()  # its prompts
     dropped: Sequence[str] = ()  # the rules that drop its other sentences
+    retracted: bool = False
 
 
 class Harvester:
@@ -161,12 +165,15 @@ class Harvester:
         """Read the prompts of each abstract of the file, in its order."""
         return [self._read(record) for record in pubmed.read_records(path)]
 
-    def _read(self, record: pubmed.Article | pubmed.Deletion) -> AbstractPrompts:
+    def _read(self, record: pubmed.Article | pubmed.Book | pubmed.Deletion) -> AbstractPrompts:
         if isinstance(record, pubmed.Deletion):
             return AbstractPrompts(record.pmid, 0)
+        if isinstance(record, pubmed.Book):
+            return AbstractPrompts(record.pmid, 1, "record of a book")
         if rule := self._outside(record.submitted):
             return AbstractPrompts(record.pmid, record.version, rule)
-        return AbstractPrompts(record.pmid, record.version, "", *self._prompts(record))
+        rows, dropped = self._prompts(record)
+        return AbstractPrompts(record.pmid, record.version, "", rows, dropped, record.retracted)
 
     def _outside(self, submitted: date | None) -> str:
         after, before = self.period
@@ -207,6 +214,8 @@ def harvest(
     dropped: Counter[str],
     records: Counter[str],
     executor: Executor = in_this_process,
+    *,
+    retracted: Counter[str] | None = None,
 ) -> dict[str, Sequence[dict[str, str]]]:
     """Return the prompts of all abstracts that came to PubMed in a period, by PMID.
 
@@ -214,13 +223,16 @@ def harvest(
 
     A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
     held, so that memory follows what is found and not what is read. What is left out is counted in
-    `dropped`, by rule; what is read in `records`, by file.
+    `dropped`, by rule; what is read in `records`, by file, and in `retracted` those articles of the
+    period that their journal has retracted.
     """
+    retracted = Counter() if retracted is None else retracted
     prompts: dict[str, Sequence[dict[str, str]]] = {}
     versions: dict[str, int] = {}  # of the few that have more than one
     jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
     for number, abstracts in in_job_order(executor(harvester, jobs)):
         records[files[number].name] += len(abstracts)
+        retracted[files[number].name] += sum(abstract.retracted for abstract in abstracts)
         for abstract in abstracts:
             if not abstract.version:
                 dropped["abstract deleted"] += prompts.pop(abstract.pmid, None) is not None

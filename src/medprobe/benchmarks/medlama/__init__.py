@@ -21,7 +21,6 @@ from medprobe.core.params import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.sources import rrf
 
-IN_USE: Final = "N"  # in SUPPRESS
 METADATA: Final = Metadata(
     description="biomedical facts of the UMLS as prompts with one slot",
     citation="Meng et al., Rewire-then-Probe: A Contrastive Recipe for Probing Biomedical Knowledge"
@@ -113,37 +112,45 @@ def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.
     """Read MRREL's rows with the names of head and tail.
 
     The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1. The counts are of rows that are obsolete, by relation, and of names that
-    are not those of the relation's own atoms.
+    is CUI2, its tail CUI1. The counts are of rows that are obsolete and of rows that stand twice (RUI),
+    by relation; of names in other languages than English, by language; and of names that are not
+    those of the relation's own atoms.
     """
-    columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "SUPPRESS"]
+    columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "RUI", "SUPPRESS"]
     in_vocabulary = pl.col("SAB").is_in(settings.vocabularies)
     triples = rrf.read_mrrel(umls, columns, in_vocabulary, settings.relations)
     triples = triples.rename({"RELA": "relation"})
-    obsolete = triples.filter(pl.col("SUPPRESS") != IN_USE)
+    obsolete = triples.filter(pl.col("SUPPRESS") != rrf.IN_USE)
     read = counts.by_name("umls/MRREL.RRF", "obsolete triples", obsolete["relation"].sort())
+    repeated = triples.filter(pl.col("RUI").is_duplicated() & (pl.col("RUI") != ""))
+    repeated = repeated.filter(~pl.col("RUI").is_first_distinct())
+    read += counts.by_name("umls/MRREL.RRF", "repeated triples", repeated["relation"].sort())
     if not settings.obsolete:
-        triples = triples.filter(pl.col("SUPPRESS") == IN_USE)
+        triples = triples.filter(pl.col("SUPPRESS") == rrf.IN_USE)
     if settings.names == "preferred":
         ids = pl.concat([triples["CUI1"], triples["CUI2"]]).unique().rename("CUI").to_frame()
         names = rrf.read_preferred_names(umls, ids)
         for end, name in [("CUI2", "subject"), ("CUI1", "answer")]:
             triples = triples.join(names.rename({"CUI": end, "STR": name}), on=end)
     else:
-        triples, bare = _with_atoms(umls, triples)
+        triples, bare, foreign = _with_atoms(umls, triples)
+        what = "names in other languages"
+        read += counts.by_name("umls/MRCONSO.RRF", what, foreign)
         read += [("umls/MRCONSO.RRF", "names", "of other atoms", bare)] * bool(bare)
     triples = triples.rename({"CUI2": "subject_id", "CUI1": "answer_id"})
     columns = ["line", "relation", "subject_id", "subject", "answer_id", "answer"]
     return triples.select(columns), read
 
 
-def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, list[str]]:
     """Name both ends by their own atoms, in any language, suppressed or not.
 
-    An end whose atom is missing by the last name listed for its concept; their number is returned.
+    An end whose atom is missing by the last name listed for its concept. Their number is returned,
+    and the language of each atom that is not English.
     """
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
-    atoms = rrf.read_mrconso(umls, ["AUI", "STR"], among=used)
+    atoms = rrf.read_mrconso(umls, ["AUI", "STR", "LAT"], among=used)
+    foreign = sorted(atoms.filter(pl.col("LAT") != "ENG")["LAT"])
     names = atoms.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
     for end, name in [("2", "subject"), ("1", "answer")]:
         own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
@@ -151,7 +158,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     ends = [("CUI2", "subject"), ("CUI1", "answer")]
     bare = [triples.filter(pl.col(name).is_null())[end] for end, name in ends]
     if not any(map(len, bare)):
-        return triples, 0
+        return triples, 0, foreign
     concepts = pl.concat(bare).unique().rename("CUI").to_frame()
     listed = rrf.read_mrconso(umls, ["CUI", "STR"], among=concepts)
     last = listed.group_by("CUI").agg(pl.col("STR").sort_by("line").last())
@@ -162,7 +169,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int]:
             where = f"{umls / 'MRREL.RRF'}, line {row['line']}"
             remedy = "take both files from one release"
             raise BadInput(where, f"{row[end]} has no name in MRCONSO.RRF", remedy)
-    return triples, sum(map(len, bare))
+    return triples, sum(map(len, bare)), foreign
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=METADATA.sources, tables=())
