@@ -35,7 +35,6 @@ def test_every_command_has_help_with_an_example_that_it_takes(
     path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("results.json").touch()  # which `merge` requires to exist
     output = CliRunner().invoke(main, [*path, "--help"]).output
     examples = output.partition("Example")[2].replace("\\\n", "").splitlines()[1:]
     typed = [shlex.split(line) for line in examples if line.strip()]

@@ -25,6 +25,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
     candidate_hash,
+    query_hash,
     read_table,
     write_table,
 )
@@ -33,7 +34,6 @@ from medprobe.methods import K
 from medprobe.sources import responses
 from medprobe.sources.responses import Response
 from medprobe.stages.imported import COLUMNS, prediction_table
-from medprobe.tracking.shared import query_hash
 
 TABLES: Final = (".csv", ".tsv", ".parquet")
 RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is

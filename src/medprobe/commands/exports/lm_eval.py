@@ -16,9 +16,8 @@ import yaml
 
 from medprobe.commands.exports import Exported, check_ranked, task_name, words_after
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import SLOT, candidate_hash
+from medprobe.core.tables import SLOT, candidate_hash, query_hash
 from medprobe.engine.prompt_texts import completion
-from medprobe.tracking.shared import query_hash
 
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
 RANKED: Final = ("acc", "acc_at_5", "acc_at_10")
