@@ -226,7 +226,7 @@ def annotate(
 @click.option(
     "--to",
     "tool",
-    type=click.Choice(["lm-eval", "inspect", "datasets"]),
+    type=click.Choice(["lm-eval"]),
     help="The tool to write a benchmark for.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
@@ -246,22 +246,22 @@ def export(
     licensed: bool,
     as_json: bool,
 ) -> None:
-    """Print results as a table for a paper, or write a benchmark for another tool.
+    """Print results as a table for a paper, or write a benchmark for lm-evaluation-harness.
 
     The best value of each column is bold; a mark shows which models are significantly worse. With
     `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
-    lm-evaluation-harness; `inspect` and `datasets` are other tools.
+    lm-evaluation-harness.
 
     \b
     VIEW       leaderboard, the name of a benchmark, NAME/SUBSET, or the word benchmark
-    BENCHMARK  the benchmark to write for another tool
+    BENCHMARK  the benchmark to write
     """
     if benchmark is not None:
-        from medprobe.commands import exports
+        from medprobe.commands import export_benchmark
 
         if view != "benchmark" or not tool or not out:
-            raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
-        exports.export(benchmark, tool, out, licensed=licensed)
+            raise click.UsageError("expected: export benchmark NAME --to lm-eval --out DIR")
+        export_benchmark.export(benchmark, out, licensed=licensed)
         click.echo(f"wrote {out}; its README.md explains how to use it")
         return
     from medprobe.commands.export import export as text
