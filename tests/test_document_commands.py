@@ -35,7 +35,6 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 ELSEWHERE = {
     "dvc exp run": ("tests/test_pipeline.py", '"exp", "run"'),
     "dvc repro --force prove@llama": ("tests/test_served_project.py", "proved"),
-    "git checkout -- dvc.lock metrics": ("tests/test_git_filter.py", '"dvc.lock", "metrics"'),
     "lm-eval run": ("tests/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
     "make gate": ("tests/test_workflow.py", '"build and validate every benchmark"'),
     "make lint": (".ci/run", "lint repro"),

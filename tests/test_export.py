@@ -1,4 +1,4 @@
-"""Results for papers: `medprobe export` and `cite`."""
+"""Results for papers: `medprobe export`."""
 
 import csv
 import re
@@ -12,19 +12,16 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from medprobe import metrics
 from medprobe.cli import main
-from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
+from medprobe.core.params import Params, ScoreParams
 from medprobe.library import Results, results
 from medprobe.report.numbers import cell
 from medprobe.stages.baseline import baseline
 from medprobe.stages.compare import compare
 from medprobe.stages.significance import significance
-from package_names import own_names
 from toy_project import NAMED, project, score_once
 
 PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
@@ -168,76 +165,3 @@ def test_the_command_prints_it(result_project: Path) -> None:
         "taught",
         "untaught",
     }
-
-
-def test_what_is_cited_exists_and_what_is_of_the_package_is_cited() -> None:
-    """Plugins from outside need no entry, nor does `table`, which builds a user's own."""
-    cited = {key for _, keys in references() for key in keys}
-    builders = {name.partition("_")[0] for name in own_names("benchmarks")} - {"table"}
-    expected = {f"benchmark:{name}" for name in builders}
-    expected |= {f"method:{name}" for name in own_names("methods")}
-    assert {key for key in cited if not key.startswith(("model:", "metric:"))} == expected
-    families = {f"metric:{name}" for name in metrics.list_names()}
-    assert {key for key in cited if key.startswith("metric:")} <= families
-
-
-def test_entries_are_bibtex() -> None:
-    keys = []
-    for entry, _ in references():
-        head = re.match(r"@(article|inproceedings|misc)\{([\w-]+),\n", entry)
-        assert head, entry
-        keys.append(head[2])
-        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        assert {"title", "author", "year"} <= fields.keys() and "keywords" not in fields
-        assert {"booktitle", "journal", "eprint"} & fields.keys()
-        assert re.fullmatch(r"\d{4}", fields["year"])
-        assert entry.count("{") == entry.count("}") and entry.endswith("}\n}")
-    assert len(keys) == len({*keys})
-
-
-def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
-    """A DOI of the ACL holds the year and the venue of the paper, one of a journal the journal."""
-    venues = {
-        "acl": "Annual Meeting of the Association for Computational Linguistics",
-        "findings": "Findings of the Association for Computational Linguistics",
-        "emnlp": "Empirical Methods in Natural Language Processing",
-        "eacl": "European Chapter of the Association",
-        "naacl": "North American Chapter of the Association",
-        "D": "Empirical Methods in Natural Language Processing",
-        "N": "North American Chapter of the Association",
-        "W": "Workshop",
-        "btz": "Bioinformatics",
-        "s41586": "Nature",
-        "tacl": "Transactions of the Association for Computational Linguistics",
-        "3-540": "Advances in Intelligent Data Analysis",
-        "3458754": "ACM Transactions on Computing for Healthcare",
-    }
-    acl = r"18653/v1/(?:([A-Z])(\d\d)-|(\d{4})\.([a-z]+)-)"
-    form = (
-        rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754)|1038/(s41586)-|1007/(3-540)-|1162/(tacl)_)"
-    )
-    for entry, _ in references():
-        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        if kind := re.match(form, fields.get("doi", "")):
-            old, year, full_year, venue, *journal = kind.groups()
-            assert fields["year"].endswith(year or full_year or ""), entry
-            [venue_name] = filter(None, (old, venue, *journal))
-            assert venues[venue_name] in fields.get("booktitle", fields.get("journal", "")), entry
-        else:
-            assert "doi" not in fields, f"a DOI of another kind:\n{entry}"
-        assert {"doi", "eprint", "url", "volume"} & fields.keys(), entry
-
-
-def test_names_are_cited_once_each() -> None:
-    params = Params(
-        fetch={"mine": HubModel(hub="dmis-lab/biobert-v1.1"), "other": HubModel(hub="no/body")},
-        models=Models(masked={"mine": ModelParams(), "other": ModelParams()}),
-        benchmarks={"medlama": {"small": {}}},
-    )
-    text = cite(["small", "contrastive", "mine", "BioBERT v1.1", "other", "table"], params)
-    assert text.count("@") == 2
-    assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
-    assert cite(["consistency", "trust"], params).count("@") == 6
-    assert "% other: no entry" in text and "% table:" in text
-    with pytest.raises(BadInput, match="did you mean 'contrastive'"):
-        cite(["contrastiv"], params)

@@ -300,19 +300,6 @@ def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> Non
     ctx.exit(int(result.headlines.moved > 0 or changed.moved > allow * changed.numbers))
 
 
-@main.command(epilog=example("medprobe cite medlama contrastive"))
-@click.argument("names", nargs=-1, required=True)
-def cite(names: tuple[str, ...]) -> None:
-    """Print BibTeX entries for benchmarks, methods, families of metrics and models.
-
-    \b
-    NAMES  names of params.yaml, of `medprobe list` or of the hub
-    """
-    from medprobe.commands.cite import cite as text
-
-    click.echo(text(names, load_params()), nl=False)
-
-
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))
 @click.option(
     "--port",
