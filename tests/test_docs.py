@@ -86,7 +86,12 @@ def test_every_command_exists_and_takes_its_arguments(
 
 def test_every_command_stands_in_a_document() -> None:
     documented = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
-    assert set(main.commands) - {"stages"} <= documented
+    by_hand = {
+        name
+        for name, command in main.commands.items()
+        if command.callback and not command.callback.__module__.endswith(".stages")
+    }
+    assert by_hand and by_hand <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

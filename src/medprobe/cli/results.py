@@ -246,7 +246,7 @@ def export(
     licensed: bool,
     as_json: bool,
 ) -> None:
-    """Print results as a table for a paper, or write a benchmark for lm-evaluation-harness.
+    """Print results as a table for a paper, or write a benchmark as tasks of lm-eval.
 
     The best value of each column is bold; a mark shows which models are significantly worse. With
     `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
