@@ -36,7 +36,6 @@ ELSEWHERE = {
     "dvc exp run": ("tests/test_pipeline.py", '"exp", "run"'),
     "dvc repro --force prove@llama": ("tests/test_served_project.py", "proved"),
     "lm-eval run": ("tests/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
-    "make gate": ("tests/test_workflow.py", '"build and validate every benchmark"'),
     "make lint": (".ci/run", "lint repro"),
     "make repro": (".ci/run", "make repro"),
     "make test": (".ci/run", "make test"),
