@@ -44,11 +44,10 @@ cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
 
-lint: $(READY) ## check style and types, and the language of code and documents
+lint: $(READY) ## check style and types
 	ruff check
 	ruff format --check
 	mypy
-	python -m bench.style
 
 bench: $(READY) ## measure against the straightforward implementations; docs/reference/performance.md explains
 	python -m bench

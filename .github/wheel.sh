@@ -50,5 +50,4 @@ sed --in-place \
   -e 's|^benchmarks: .*|benchmarks: {table: {drugs: {facts: tables/facts.csv, prompts: tables/prompts.csv}}}|' \
   -e 's|^methods: .*|methods: {masked: {mask_average: {drugs: {}}}}|' params.yaml
 medprobe repro
-medprobe publish site
-test -f site/index.html
+test -f reports/index.html

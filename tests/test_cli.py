@@ -24,45 +24,29 @@ def test_help_imports_nothing_heavy() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-stages = main.commands["stages"]
-assert isinstance(stages, click.Group)
-COMMANDS = {(name,): command for name, command in main.commands.items()}
-COMMANDS |= {("stages", name): command for name, command in stages.commands.items()}
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("name", main.commands)
 def test_every_command_has_help_with_an_example_that_it_takes(
-    path: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("results.json").touch()  # which `merge` requires to exist
-    output = CliRunner().invoke(main, [*path, "--help"]).output
+    output = CliRunner().invoke(main, [name, "--help"]).output
     examples = output.partition("Example")[2].replace("\\\n", "").splitlines()[1:]
     typed = [shlex.split(line) for line in examples if line.strip()]
     assert typed
-    for program, *words in typed:
+    for program, command, *words in typed:
         assert program == "medprobe"
-        assert words[: len(path)] == [*path] or words[0] in stages.commands or path == ("adopt",)
-        command = COMMANDS.get(tuple(words[:2])) or COMMANDS[tuple(words[:1])]
-        depth = 2 if tuple(words[:2]) in COMMANDS else 1
-        command.make_context(words[0], words[depth:])  # raises UsageError
+        assert name in (command, "adopt")
+        main.commands[command].make_context(command, words)  # raises UsageError
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_help_describes_every_argument_and_option(path: tuple[str, ...]) -> None:
-    command = COMMANDS[path]
+@pytest.mark.parametrize("name", main.commands)
+def test_help_describes_every_argument_and_option(name: str) -> None:
+    command = main.commands[name]
     for param in command.params:
         if isinstance(param, click.Option):
             assert param.help, param.name
         else:
             assert str(param.name).upper() in (command.help or "") or hasattr(param.type, "choices")
-
-
-@pytest.mark.parametrize("name", stages.commands)
-def test_a_stage_has_a_short_spelling_for_dvc_yaml(name: str) -> None:
-    spellings = [["stages", name, "--help"], [name, "--help"]]
-    long, short = (CliRunner().invoke(main, words).output for words in spellings)
-    assert long.replace("main stages", "main") == short
 
 
 def test_help_names_every_command_once_with_its_whole_sentence() -> None:

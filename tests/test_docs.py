@@ -62,15 +62,17 @@ def test_every_command_exists_and_takes_its_arguments(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("theirs").touch()  # results of others, which must exist
+    names_the_past = page.name == "CHANGELOG.md"
     for program, *arguments in typed(page):
         if program == "make":
             targets = re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE)
             assert arguments[0] in targets, arguments
-        elif program == "python" and page.name != "CHANGELOG.md":  # which names what there was
+        elif program == "python" and not names_the_past:
             assert (ROOT / arguments[1].replace(".", "/")).with_suffix(".py").is_file(), arguments
         elif program == "medprobe":
             command = main.get_command(click.Context(main), arguments[0])
+            if names_the_past and not command:
+                continue
             assert command, f"medprobe {arguments[0]}"
             known_options = {name for param in command.params for name in param.opts}
             options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
@@ -84,7 +86,12 @@ def test_every_command_exists_and_takes_its_arguments(
 
 def test_every_command_stands_in_a_document() -> None:
     documented = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
-    assert set(main.commands) - {"stages"} <= documented
+    by_hand = {
+        name
+        for name, command in main.commands.items()
+        if command.callback and not command.callback.__module__.endswith(".stages")
+    }
+    assert by_hand and by_hand <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

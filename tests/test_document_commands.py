@@ -36,7 +36,6 @@ ELSEWHERE = {
     "dvc exp run": ("tests/test_pipeline.py", '"exp", "run"'),
     "dvc pull data.dvc": ("tests/test_gate_command.py", "workflow_pulls"),
     "dvc repro --force prove@llama": ("tests/test_served_project.py", "proved"),
-    "git checkout -- dvc.lock metrics": ("tests/test_git_filter.py", '"dvc.lock", "metrics"'),
     "lm-eval run": ("tests/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
     "make lint": (".ci/run", "lint repro"),
     "make repro": (".ci/run", "make repro"),
@@ -115,14 +114,6 @@ def copy_umls(project: Project) -> None:
     shutil.copytree(project.folder / "data/umls", project.folder / "../umls")
 
 
-def copy_results(project: Project) -> None:
-    shutil.copytree(project.folder / "shared", project.folder / "theirs")
-
-
-def remove_site(project: Project) -> None:
-    shutil.rmtree(project.folder / "site")
-
-
 def clone_medlama(project: Project) -> None:
     test_imports.clone(project.folder / "../home/medlama")
 
@@ -171,7 +162,6 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("README.md", "cp"): copy_umls,
     ("README.md", "medprobe run"): write_drugs,
     ("expert-evaluation.md", "medprobe annotate prompts"): build_lipid,
-    ("library.md", "medprobe merge . theirs"): copy_results,
     ("library.md", "medprobe run"): write_drugs,
     ("own-data.md", "medprobe adopt"): leave_out_sweeps,
     ("own-data.md", "medprobe import annotation"): write_annotation,
@@ -182,7 +172,6 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("paper-settings.md", "medprobe adopt"): leave_out_sweeps,
     ("paper-settings.md", "medprobe repro"): restore_params,
     ("papers.md", "medprobe annotate prompts"): build_lipid,
-    ("publish.md", "medprobe publish site ."): remove_site,
     ("tutorial.md", "medprobe pipeline"): use_the_table,
     ("tutorial.md", "medprobe run"): write_drugs,
 }

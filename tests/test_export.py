@@ -1,7 +1,6 @@
-"""Results for papers and for others: `medprobe export`, `cite` and `merge`."""
+"""Results for papers: `medprobe export`."""
 
 import csv
-import json
 import re
 import shutil
 import subprocess
@@ -12,26 +11,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 
-from medprobe import metrics
 from medprobe.cli import main
-from medprobe.commands.cite import cite, references
 from medprobe.commands.export import FORMS, export
-from medprobe.commands.merge import merge
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
+from medprobe.core.params import Params, ScoreParams
 from medprobe.library import Results, results
 from medprobe.report.numbers import cell
 from medprobe.stages.baseline import baseline
 from medprobe.stages.compare import compare
 from medprobe.stages.significance import significance
-from medprobe.tracking import shared
-from package_names import own_names
 from toy_project import NAMED, project, score_once
 
-SCHEMA = Path(__file__).parent.parent / "docs" / "results.schema.json"
 PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
 
 
@@ -173,227 +165,3 @@ def test_the_command_prints_it(result_project: Path) -> None:
         "taught",
         "untaught",
     }
-
-
-def test_what_is_cited_exists_and_what_is_of_the_package_is_cited() -> None:
-    """Plugins from outside need no entry, nor does `table`, which builds a user's own."""
-    cited = {key for _, keys in references() for key in keys}
-    builders = {name.partition("_")[0] for name in own_names("benchmarks")} - {"table"}
-    expected = {f"benchmark:{name}" for name in builders}
-    expected |= {f"method:{name}" for name in own_names("methods")}
-    assert {key for key in cited if not key.startswith(("model:", "metric:"))} == expected
-    families = {f"metric:{name}" for name in metrics.list_names()}
-    assert {key for key in cited if key.startswith("metric:")} <= families
-
-
-def test_entries_are_bibtex() -> None:
-    keys = []
-    for entry, _ in references():
-        head = re.match(r"@(article|inproceedings|misc)\{([\w-]+),\n", entry)
-        assert head, entry
-        keys.append(head[2])
-        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        assert {"title", "author", "year"} <= fields.keys() and "keywords" not in fields
-        assert {"booktitle", "journal", "eprint"} & fields.keys()
-        assert re.fullmatch(r"\d{4}", fields["year"])
-        assert entry.count("{") == entry.count("}") and entry.endswith("}\n}")
-    assert len(keys) == len({*keys})
-
-
-def test_what_a_doi_says_of_a_paper_is_what_its_entry_says() -> None:
-    """A DOI of the ACL holds the year and the venue of the paper, one of a journal the journal."""
-    venues = {
-        "acl": "Annual Meeting of the Association for Computational Linguistics",
-        "findings": "Findings of the Association for Computational Linguistics",
-        "emnlp": "Empirical Methods in Natural Language Processing",
-        "eacl": "European Chapter of the Association",
-        "naacl": "North American Chapter of the Association",
-        "D": "Empirical Methods in Natural Language Processing",
-        "N": "North American Chapter of the Association",
-        "W": "Workshop",
-        "btz": "Bioinformatics",
-        "s41586": "Nature",
-        "tacl": "Transactions of the Association for Computational Linguistics",
-        "3-540": "Advances in Intelligent Data Analysis",
-        "3458754": "ACM Transactions on Computing for Healthcare",
-    }
-    acl = r"18653/v1/(?:([A-Z])(\d\d)-|(\d{4})\.([a-z]+)-)"
-    form = (
-        rf"10\.(?:{acl}|1093/[a-z]+/(btz)|1145/(3458754)|1038/(s41586)-|1007/(3-540)-|1162/(tacl)_)"
-    )
-    for entry, _ in references():
-        fields = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry, re.MULTILINE))
-        if kind := re.match(form, fields.get("doi", "")):
-            old, year, full_year, venue, *journal = kind.groups()
-            assert fields["year"].endswith(year or full_year or ""), entry
-            [venue_name] = filter(None, (old, venue, *journal))
-            assert venues[venue_name] in fields.get("booktitle", fields.get("journal", "")), entry
-        else:
-            assert "doi" not in fields, f"a DOI of another kind:\n{entry}"
-        assert {"doi", "eprint", "url", "volume"} & fields.keys(), entry
-
-
-def test_names_are_cited_once_each() -> None:
-    params = Params(
-        fetch={"mine": HubModel(hub="dmis-lab/biobert-v1.1"), "other": HubModel(hub="no/body")},
-        models=Models(masked={"mine": ModelParams(), "other": ModelParams()}),
-        benchmarks={"medlama": {"small": {}}},
-    )
-    text = cite(["small", "contrastive", "mine", "BioBERT v1.1", "other", "table"], params)
-    assert text.count("@") == 2
-    assert "meng-etal-2022-rewire" in text and "lee-etal-2020-biobert" in text
-    assert cite(["consistency", "trust"], params).count("@") == 6
-    assert "% other: no entry" in text and "% table:" in text
-    with pytest.raises(BadInput, match="did you mean 'contrastive'"):
-        cite(["contrastiv"], params)
-
-
-def test_the_results_file_holds_to_its_schema(result_project: Path, tmp_path: Path) -> None:
-    merge([result_project], tmp_path / "ours")
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    assert schema == shared.ResultsFile.model_json_schema()
-    content = json.loads((tmp_path / "ours" / shared.NAME).read_text(encoding="utf-8"))
-    Draft202012Validator(schema).validate(content)
-    assert {*content["benchmarks"]} == {"made_up"} and len(content["results"]) == 2
-    text = json.dumps(content)
-    assert "might treat" not in text and "brena" not in text  # prompts, candidates
-
-
-def changed(folder: Path, model: str, change: Callable[[dict], None]) -> Path:
-    """A copy of a results file, in which a model's name and something else is another."""
-    content = json.loads((folder / shared.NAME).read_text(encoding="utf-8"))
-    for record in content["results"]:
-        record["model"] = record["model"].replace("untaught", model)
-    change(content)
-    other = folder.with_name(f"of-{Path(model).name}.json")
-    other.write_text(json.dumps(content), encoding="utf-8")
-    return other
-
-
-def test_results_of_two_groups_come_together(result_project: Path, tmp_path: Path) -> None:
-    merge([result_project], tmp_path / "ours")
-    theirs = changed(tmp_path / "ours", "theirs", lambda content: None)
-    assert merge([result_project, theirs], tmp_path / "both") == ["theirs contrastive made_up"]
-    both = results(tmp_path / "both")
-    assert set(both.comparison["model"]) == {"taught", "untaught", "theirs"}
-    ours = results(result_project).comparison
-    table = both.comparison[both.comparison["model"] != "theirs"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(table, ours, check_dtype=False)
-    table_text = export(both, "made_up", "markdown")
-    assert "theirs" in table_text and "Not every model is tested against the best." in table_text
-    merge([tmp_path / "both"], tmp_path / "again")
-    for name in (shared.NAME, "comparison.csv", places.REPORTS / "significance.csv"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
-
-
-def test_two_groups_are_compared_by_the_tests_of_one(result_project: Path, tmp_path: Path) -> None:
-    """One group has the project; the other gives a folder, in which no name of a query stands."""
-    assert merge([result_project], tmp_path / "ours") == []
-    theirs = tmp_path / "theirs"
-    (theirs / shared.UNITS / "theirs").mkdir(parents=True)
-    of_untaught = tmp_path / "ours" / shared.UNITS / "untaught" / "contrastive"
-    assert "may_treat" not in pd.read_parquet(of_untaught / "made_up.parquet").to_csv()
-    shutil.copytree(of_untaught, theirs / shared.UNITS / "theirs" / "contrastive")
-    shutil.move(changed(tmp_path / "ours", "theirs", lambda content: None), theirs / shared.NAME)
-    assert merge([result_project, theirs], tmp_path / "both") == []
-    both, ours = results(tmp_path / "both").significance, results(result_project).significance
-    keys = ["subset", "metric", "model_a", "method_a", "model_b", "method_b"]
-    merged = both.merge(ours, on=keys, suffixes=("", "_known"))
-    assert len(merged) == len(ours) and list(merged["p"]) == list(merged["p_known"])
-    pairs = both.set_index(keys)["p"]
-    pair = ("full", "acc_at_1", "taught", "contrastive", "untaught", "contrastive")
-    other = ("full", "acc_at_1", "taught", "contrastive", "theirs", "contrastive")
-    same = ("full", "acc_at_1", "theirs", "contrastive", "untaught", "contrastive")
-    turned = other if other in pairs.index else (*other[:2], *other[4:], *other[2:4])
-    assert pairs[pair] == pairs[turned] < 0.01 and pairs[same] == 1
-    assert "5.0†" in export(results(tmp_path / "both"), "made_up", "markdown")
-
-
-def test_units_that_do_not_give_the_scores_are_refused(
-    result_project: Path, tmp_path: Path
-) -> None:
-    merge([result_project], tmp_path / "ours")
-    [path] = (tmp_path / "ours" / shared.UNITS / "taught").rglob("*.parquet")
-    table = pd.read_parquet(path)
-    first = table["acc_at_1"].where(table.index > 0, 1 - table["acc_at_1"])
-    for units, says in (
-        (table.assign(acc_at_1=first), r"full acc_at_1 is 0\.\d+ here, and \d\.\d+ in results"),
-        (table.assign(acc_at_1="all"), "full acc_at_1 is nan here"),
-        (table.drop(columns="acc_at_1"), "full acc_at_1 is nan here"),
-        (table.assign(subset="hard"), "acc_at_1 is nan here"),
-        (table.drop(columns="weight"), "no column weight"),
-    ):
-        units.to_parquet(path, index=False)
-        with pytest.raises(BadInput, match=says) as refused:
-            merge([tmp_path / "ours"], tmp_path / "again")
-        assert str(refused.value).startswith(f"{path}: ")
-        assert not (tmp_path / "again").exists()
-
-
-def test_a_name_of_a_results_file_leads_nowhere_else(result_project: Path, tmp_path: Path) -> None:
-    merge([result_project], tmp_path / "ours")
-    away = changed(tmp_path / "ours", "../../away", lambda content: None)
-    with pytest.raises(BadInput, match="model"):
-        shared.read(away)
-
-
-def test_names_and_metrics_of_another_groups_scores_are_checked(
-    result_project: Path, tmp_path: Path
-) -> None:
-    merge([result_project], tmp_path / "ours")
-
-    def command_as_subset(content: dict) -> None:
-        scores = content["results"][0]["scores"]["default"]
-        scores["\\input{/etc/passwd}"] = scores.pop("full")
-
-    def unknown_metric(content: dict) -> None:
-        macro = content["results"][0]["scores"]["default"]["full"]["macro"]
-        macro["<b>best</b>"] = macro.pop("acc_at_1")
-
-    def endless_number(content: dict) -> None:
-        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["n"] = float("nan")
-
-    def candidates_of_no_subset(content: dict) -> None:
-        next(iter(content["benchmarks"].values()))["candidates"] = {}
-
-    def unknown_field(content: dict) -> None:
-        next(iter(content["benchmarks"].values()))["about"]["colour"] = "blue"
-
-    changes = {
-        command_as_subset: "invalid name",
-        unknown_metric: "unknown metric",
-        unknown_field: "a field is missing or unknown",
-        endless_number: "acc_at_1 has numbers that are unknown or infinite",
-        candidates_of_no_subset: "subset 'full' has queries and no candidates",
-        lambda content: content.update(format="x" * 100_000): "format: Input should be",
-    }
-    for number, (change, problem) in enumerate(changes.items()):
-        with pytest.raises(BadInput, match=problem) as raised:
-            shared.read(changed(tmp_path / "ours", f"theirs-{number}", change))
-        assert len(str(raised.value)) < 2_000
-
-
-def test_results_that_do_not_go_together_are_refused(result_project: Path, tmp_path: Path) -> None:
-    merge([result_project], tmp_path / "ours")
-
-    def other_candidates(content: dict) -> None:
-        content["benchmarks"]["made_up"]["candidates"]["full"] = "0" * 64
-
-    def other_numbers(content: dict) -> None:
-        content["results"][0]["scores"]["default"]["full"]["macro"]["acc_at_1"]["value"] = 1.0
-
-    def another_format(content: dict) -> None:
-        content["format"] = "something else"
-
-    for change, says in (
-        (other_candidates, "made_up is not that of .*: candidates"),
-        (other_numbers, "made_up taught contrastive has other numbers"),
-        (another_format, "format: Input should be"),
-    ):
-        with pytest.raises(BadInput, match=says):
-            merge([result_project, changed(tmp_path / "ours", "theirs", change)], tmp_path / "both")
-        assert not (tmp_path / "both").exists()
-    with pytest.raises(BadInput, match=r"neither results\.json nor"):
-        merge([tmp_path], tmp_path / "both")
-    with pytest.raises(BadInput, match="already exists"):
-        merge([result_project], tmp_path / "ours")

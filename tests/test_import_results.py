@@ -1,4 +1,4 @@
-"""What other programs measured comes in: from lm-evaluation-harness, Inspect, or a table."""
+"""What other programs measured comes in: from lm-evaluation-harness, or a table."""
 
 import gzip
 import json
@@ -160,37 +160,13 @@ def test_tasks_of_others_are_known_by_their_prompts(project: Path) -> None:
     pd.testing.assert_frame_equal(full, ours)
 
 
-def log_of_inspect(path: Path, **replaced: object) -> None:
-    queries = BenchmarkTables.read(places.BENCHMARKS / "medlama").queries
-    texts = [(row.query_id, row.answers[0]) for row in queries.itertuples() if row.subset == "full"]
-    samples = [
-        {
-            "id": query,
-            "epoch": epoch,
-            "output": {"choices": [{"message": {"role": "assistant", "content": text}}]},
-        }
-        for query, answer in texts
-        for epoch, text in enumerate((f"{answer}.", [{"type": "text", "text": "no idea"}]), 1)
-    ]
-    about = {"task": "medprobe/medlama", "model": "mock/model", "created": "2026-11-23T10:00:00"}
-    content = {"eval": {**about, "packages": {"inspect_ai": "0.3"}}, "samples": samples}
-    path.write_text(json.dumps({**content, **replaced}))
-
-
-def test_a_log_of_inspect_comes_in(project: Path) -> None:
-    log_of_inspect(Path("log.json"))
-    assert run("log.json")[0] == 0
-    imported("mock-model-imported")
-    table = table_of("generation", "mock-model-imported")
-    assert len(table) == 72 and set(table["score"]) == {0.5}
-    assert table.groupby("query_id")["hit"].sum().eq(1).all()
-    origin = json.loads(
-        (places.IMPORTED / "mock-model-imported/generation/medlama.json").read_text()
-    )
-    assert origin["tool"] == "inspect" and origin["date"] == "2026-11-23"
-    log_of_inspect(Path("cut.json"), samples=None)
-    status, output = run("cut.json")
-    assert status == 2 and "no log of Inspect with samples" in output
+def test_what_is_no_log_is_refused(project: Path) -> None:
+    Path("log.json").write_text("{}")
+    Path("empty").mkdir()
+    for path in ("log.json", "empty"):
+        status, output = run(path)
+        assert status == 2 and f"{path}: neither samples_*.jsonl nor" in output
+        assert "or write a table" in output
 
 
 def predictions() -> pd.DataFrame:

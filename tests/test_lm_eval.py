@@ -22,7 +22,7 @@ import yaml
 from click.testing import CliRunner
 
 from medprobe.cli import main
-from medprobe.commands.exports import words_after
+from medprobe.commands.export_benchmark import words_after
 from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables

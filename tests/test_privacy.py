@@ -157,8 +157,6 @@ def test_results_and_stages_that_fail_print_no_text(
         write_predictions(with_hits(table, tables), path, "accuracy")
     for command in ("score", "significance", "track", "compare"):
         out += run_command(command)
-    out += run_command("publish", "site")
-    assert Path("site/index.html").is_file()
     spoilt = pa.Table.from_pandas(pd.read_parquet(path).assign(score=np.nan))
     pq.write_table(spoilt.replace_schema_metadata(pq.read_schema(path).metadata), path)
     for command in ("score", "significance", "track", "compare"):

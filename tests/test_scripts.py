@@ -17,13 +17,21 @@ from medprobe.commands import outputs, plan
 from medprobe.commands.stale_stages import Stage
 from medprobe.core.params import Params, ScoreParams
 from medprobe.stages.significance import significance
-from test_publish import PARAMS
 from toy_project import NAMED, project, score_once
 
 ROOT = Path(__file__).parent.parent
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
 SYSTEMS = ("taught/contrastive", "untaught/contrastive")
 PROMPT = "aspirin treats [Y] ."
+PARAMS = """seed: 1
+engine: {precision: float32}
+rewire: {}
+score: {}
+track: {text: true}
+models: {masked: {taught: {}, untaught: {}}}
+benchmarks: {table: {made_up: {facts: tables/facts.csv, prompts: tables/prompts.csv}}}
+methods: {masked: {contrastive: {made_up: {}}}}
+"""
 
 
 @pytest.fixture(scope="module")

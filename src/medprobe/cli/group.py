@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 HEADINGS: Final = {
     ".project": "Set up a project and run it",
-    ".results": "Probe a model, read and share results",
-    ".stages": "Run single stages of the pipeline",
+    ".results": "Probe a model, read results",
+    ".stages": "Run a single stage of the pipeline, in its order",
 }
 KILLED: Final = (
     "killed from outside, as the system does where memory runs out; "
@@ -62,14 +62,6 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
-class OrderedGroup(click.Group):
-    """A group whose help lists the commands in the order of the code, with whole sentences."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their heading."""
-        _write_section(formatter, "Commands, in the order of the pipeline", self.commands)
-
-
 def _write_section(
     formatter: click.HelpFormatter, heading: str, commands: Mapping[str, click.Command]
 ) -> None:
@@ -80,12 +72,6 @@ def _write_section(
 
 class Commands(click.Group):
     """The group of all commands. An error that the user can fix is one line."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Find a command; dvc.yaml calls `medprobe stages probe` as `medprobe probe`."""
-        stages = self.commands["stages"]
-        assert isinstance(stages, click.Group)
-        return super().get_command(ctx, cmd_name) or stages.get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands of each module below a heading, with their whole first sentences."""

@@ -57,7 +57,7 @@ def import_(
 ) -> None:
     """Check released files, or the results of another program, and copy them into data/.
 
-    Results are a folder of lm-evaluation-harness, a JSON log of Inspect, or a table with the
+    Results are a folder of lm-evaluation-harness, or a table with the
     columns query_id, prediction and score.
 
     \b

@@ -1,4 +1,4 @@
-"""The commands that probe a model at once, and those that show, compare and share results."""
+"""The commands that probe a model at once, and those that show and compare results."""
 
 from pathlib import Path
 
@@ -226,7 +226,7 @@ def annotate(
 @click.option(
     "--to",
     "tool",
-    type=click.Choice(["lm-eval", "inspect", "datasets"]),
+    type=click.Choice(["lm-eval"]),
     help="The tool to write a benchmark for.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
@@ -246,22 +246,22 @@ def export(
     licensed: bool,
     as_json: bool,
 ) -> None:
-    """Print results as a table for a paper, or write a benchmark for another tool.
+    """Print results as a table for a paper, or write a benchmark as tasks of lm-eval.
 
     The best value of each column is bold; a mark shows which models are significantly worse. With
     `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
-    lm-evaluation-harness; `inspect` and `datasets` are other tools.
+    lm-evaluation-harness.
 
     \b
     VIEW       leaderboard, the name of a benchmark, NAME/SUBSET, or the word benchmark
-    BENCHMARK  the benchmark to write for another tool
+    BENCHMARK  the benchmark to write
     """
     if benchmark is not None:
-        from medprobe.commands import exports
+        from medprobe.commands import export_benchmark
 
         if view != "benchmark" or not tool or not out:
-            raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
-        exports.export(benchmark, tool, out, licensed=licensed)
+            raise click.UsageError("expected: export benchmark NAME --to lm-eval --out DIR")
+        export_benchmark.export(benchmark, out, licensed=licensed)
         click.echo(f"wrote {out}; its README.md explains how to use it")
         return
     from medprobe.commands.export import export as text
@@ -298,76 +298,6 @@ def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> Non
         click.echo(describe(places.SCORES, result.numbers))
     changed = result.numbers
     ctx.exit(int(result.headlines.moved > 0 or changed.moved > allow * changed.numbers))
-
-
-@main.command(epilog=example("medprobe cite medlama contrastive"))
-@click.argument("names", nargs=-1, required=True)
-def cite(names: tuple[str, ...]) -> None:
-    """Print BibTeX entries for benchmarks, methods, families of metrics and models.
-
-    \b
-    NAMES  names of params.yaml, of `medprobe list` or of the hub
-    """
-    from medprobe.commands.cite import cite as text
-
-    click.echo(text(names, load_params()), nl=False)
-
-
-@main.command(
-    epilog=example(
-        "medprobe merge . --out our-results",
-        "medprobe merge . results.json --out together",
-    )
-)
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
-@click.option(
-    "--format",
-    "forms",
-    multiple=True,
-    type=click.Choice(["every-eval-ever", "eval-results", "cards"]),
-    help="Add a folder in this form. Can be repeated.",
-)
-@click.option("--organization", default="unknown", help="Who gives the results, for these forms.")
-def merge(paths: tuple[Path, ...], out: Path, *, forms: tuple[str, ...], organization: str) -> None:
-    """Combine the results of several projects into one comparison.
-
-    For a single project, this writes the results file that others can check. Further forms are
-    records of Every Eval Ever, files for .eval_results on the model hub, and one result card per
-    model.
-
-    \b
-    PATHS  folders of projects, or results files
-    """
-    from medprobe.commands.merge import merge as run
-
-    if untested := run(paths, out, forms, organization):
-        names = f"{', '.join(untested[:3])}{', …' if untested[3:] else ''}"
-        click.echo(f"no paired tests for {names}: their predictions and units are missing")
-    click.echo(f"to show it: medprobe export leaderboard --format markdown --project {out}")
-
-
-@main.command(
-    epilog=example(
-        "medprobe publish site",
-        "medprobe publish site . results.json",
-    )
-)
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
-def publish(folder: Path, paths: tuple[Path, ...]) -> None:
-    """Write the report as a folder of static pages, without licensed text.
-
-    The folder opens from a file and from any host. It includes a workflow for GitHub Pages.
-
-    \b
-    FOLDER  a new folder
-    PATHS   folders of projects, or results files; by default this project
-    """
-    from medprobe.commands.publish import publish as run
-
-    run(paths or (Path(),), folder)
-    click.echo(f"open {folder / 'index.html'}")
 
 
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))

@@ -1,4 +1,4 @@
-"""The stages of dvc.yaml as commands: `medprobe stages NAME`, or in short `medprobe NAME`."""
+"""The stages of dvc.yaml as commands."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from medprobe.cli.group import OrderedGroup, example, main
+from medprobe.cli.group import example, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.stage_code import check_libraries, checked_code
@@ -96,21 +96,7 @@ def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
     }
 
 
-@main.group(
-    cls=OrderedGroup,
-    epilog=example(
-        "medprobe stages build --benchmark medlama",
-        "medprobe stages probe --model taught --method contrastive --benchmark medlama",
-    ),
-)
-def stages() -> None:
-    """List the stages of the pipeline, or run one of them.
-
-    `medprobe repro` runs all stages that are out of date. Here you run one by hand.
-    """
-
-
-@stages.command("check", epilog=example("medprobe stages check"))
+@main.command("check", epilog=example("medprobe check"))
 def check_() -> None:
     """Check every setting in params.yaml, before any other stage runs."""
     from medprobe import check
@@ -127,7 +113,7 @@ def check_() -> None:
         scratch.write_text("checked\n", encoding="utf-8")
 
 
-@stages.command(epilog=example("medprobe stages code"))
+@main.command(epilog=example("medprobe code"))
 def code() -> None:
     """List the files of the package on which each stage depends."""
     from medprobe.commands.pipeline import write_code_lists
@@ -136,7 +122,7 @@ def code() -> None:
     write_code_lists()
 
 
-@stages.command(epilog=example("medprobe stages build --benchmark medlama"))
+@main.command(epilog=example("medprobe build --benchmark medlama"))
 @add_options("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
@@ -151,7 +137,7 @@ def build(benchmark: str) -> None:
         run(benchmark, params, executor)
 
 
-@stages.command(epilog=example("medprobe stages validate --benchmark medlama"))
+@main.command(epilog=example("medprobe validate --benchmark medlama"))
 @add_options("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
@@ -163,7 +149,7 @@ def validate(benchmark: str) -> None:
         run(benchmark, params)
 
 
-@stages.command(epilog=example("medprobe stages validate-sentences --set set-0"))
+@main.command(epilog=example("medprobe validate-sentences --set set-0"))
 @add_options("set")
 def validate_sentences(sentence_set: str) -> None:
     """Check a sentence set against its expectations; rewiring requires that it passes."""
@@ -181,7 +167,7 @@ model_option = click.option(
 )
 
 
-@stages.command(epilog=example("medprobe stages train --model taught"))
+@main.command(epilog=example("medprobe train --model taught"))
 @model_option
 def train(model: str) -> None:
     """Train a sample model from scratch, or from the model that it continues."""
@@ -192,7 +178,7 @@ def train(model: str) -> None:
         run(model, check.loaded(), places.MODELS / model)
 
 
-@stages.command(epilog=example("medprobe stages fetch --model pubmedbert"))
+@main.command(epilog=example("medprobe fetch --model pubmedbert"))
 @model_option
 def fetch(model: str) -> None:
     """Copy a model's checkpoint from the hub or a folder into outputs/models."""
@@ -203,7 +189,7 @@ def fetch(model: str) -> None:
         run(model, check.loaded(), places.MODELS / model)
 
 
-@stages.command(epilog=example("medprobe stages prove --model llama"))
+@main.command(epilog=example("medprobe prove --model llama"))
 @model_option
 def prove(model: str) -> None:
     """Ask the server of a model what it can do, before it is probed."""
@@ -214,7 +200,7 @@ def prove(model: str) -> None:
         run(model, check.loaded(), places.MODELS / model)
 
 
-@stages.command(epilog=example("medprobe stages rewire --model taught --set set-0"))
+@main.command(epilog=example("medprobe rewire --model taught --set set-0"))
 @add_options("model", "set")
 @click.option("--sweep", metavar="SETTING", help="A setting to sweep; needs --value.")
 @click.option("--value", help="The value of the swept setting.")
@@ -230,8 +216,8 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
         run(model, sentence_set, params, swept, executor)
 
 
-@stages.command(
-    epilog=example("medprobe stages probe --model taught --method contrastive --benchmark medlama")
+@main.command(
+    epilog=example("medprobe probe --model taught --method contrastive --benchmark medlama")
 )
 @add_options("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
@@ -266,7 +252,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
     track_one(model, method, benchmark, params)
 
 
-@stages.command(epilog=example("medprobe stages baseline --benchmark medlama"))
+@main.command(epilog=example("medprobe baseline --benchmark medlama"))
 @add_options("benchmark")
 def baseline(benchmark: str) -> None:
     """Rank the commonest answers of each relation, without a model."""
@@ -278,7 +264,7 @@ def baseline(benchmark: str) -> None:
         run(benchmark)
 
 
-@stages.command(epilog=example("medprobe stages imported --model gpt-imported"))
+@main.command(epilog=example("medprobe imported --model gpt-imported"))
 @add_options("model")
 def imported(model: str) -> None:
     """Compute the predictions of a model whose results were imported."""
@@ -290,7 +276,7 @@ def imported(model: str) -> None:
         run(model)
 
 
-@stages.command(epilog=example("medprobe stages score"))
+@main.command(epilog=example("medprobe score"))
 def score() -> None:
     """Compute every metric from the predictions on disk."""
     from medprobe import check
@@ -304,7 +290,7 @@ def score() -> None:
         run(params, executor)
 
 
-@stages.command(epilog=example("medprobe stages significance"))
+@main.command(epilog=example("medprobe significance"))
 def significance() -> None:
     """Compute the paired tests between all systems."""
     from medprobe import check
@@ -317,7 +303,7 @@ def significance() -> None:
         run(params, executor=executor)
 
 
-@stages.command(epilog=example("medprobe stages compare"))
+@main.command(epilog=example("medprobe compare"))
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""
     from medprobe import check
@@ -328,7 +314,7 @@ def compare() -> None:
         run(check.loaded(), executor=in_processes)
 
 
-@stages.command(epilog=example("medprobe stages track"))
+@main.command(epilog=example("medprobe track"))
 def track() -> None:
     """Log all results to MLflow; results that are already logged are skipped."""
     from medprobe import check

@@ -25,6 +25,7 @@ from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
     candidate_hash,
+    query_hash,
     read_table,
     write_table,
 )
@@ -33,7 +34,6 @@ from medprobe.methods import K
 from medprobe.sources import responses
 from medprobe.sources.responses import Response
 from medprobe.stages.imported import COLUMNS, prediction_table
-from medprobe.tracking.shared import query_hash
 
 TABLES: Final = (".csv", ".tsv", ".parquet")
 RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
@@ -53,8 +53,8 @@ def import_results(
     """Write the results of another program to data/imported, one table per method and benchmark.
 
     Args:
-        path: lm-eval's folder or one of its `samples_*.jsonl`, Inspect's log in JSON, or a table
-            with the columns `query_id, prediction, score` and maybe `rank`.
+        path: lm-eval's folder or one of its `samples_*.jsonl`, or a table with the columns
+            `query_id, prediction, score` and maybe `rank`.
         model: A name for the model. It gets the ending `-imported`. A log has one.
         benchmark: The benchmark in params.yaml. Empty: the one whose queries were asked.
         method: The method to compare it with. A table needs it; a ranking by log-likelihood is

@@ -16,7 +16,6 @@ from typing import Final, NoReturn
 from filelock import FileLock, Timeout
 
 from medprobe import fork_server
-from medprobe.commands.git_filter import remove_filter
 from medprobe.commands.repair import repair, wait_for_others
 from medprobe.commands.stale_stages import Stage, find_stale_stages, order_by_first_result
 from medprobe.core import places
@@ -38,7 +37,6 @@ def repro(jobs: int) -> None:
     """
     with exclusive_lock(), process_group() as group:
         repair()
-        remove_filter()
         wait_for_others(group)
         stages = find_stale_stages(tidy=True)
         if not stages:

@@ -397,6 +397,21 @@ def metric_of_predictions(path: Path) -> str:
         raise BadInput(path, "no prediction table", "run `dvc repro` to make it") from None
 
 
+def query_hash(queries: pd.DataFrame) -> str:
+    """Return the SHA-256 of queries' ids, prompts and answers.
+
+    The order of the queries does not matter.
+
+    Args:
+        queries: a query table.
+    """
+    rows = sorted(
+        [str(row.query_id), str(row.prompt), *sorted(map(str, row.answers))]
+        for row in queries.itertuples()
+    )
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
 def candidate_hash(names: Iterable[str]) -> str:
     """Return the SHA-256 of a set of candidates, whatever their order.
 

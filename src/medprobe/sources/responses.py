@@ -1,4 +1,4 @@
-"""Responses of a model, as other evaluation programs log them: lm-evaluation-harness, Inspect."""
+"""Responses of a model, as lm-evaluation-harness logs them."""
 
 import hashlib
 import json
@@ -13,7 +13,6 @@ from medprobe.core.errors import BadInput
 SAMPLES: Final = "samples_*.jsonl"  # the logs of lm-eval, one file per task
 RESULTS: Final = "results_*.json"  # what lm-eval records of a run
 LM_EVAL: Final = "lm-eval"
-INSPECT: Final = "inspect"
 AGAIN: Final = "run lm-eval with --log_samples"
 
 
@@ -54,7 +53,7 @@ class Log:
 
 
 def read(path: Path) -> Log:
-    """Read the log of a run: lm-eval's folder or one of its `samples_*.jsonl`, or Inspect's JSON.
+    """Read the log of a run of lm-evaluation-harness 0.4: a folder, or one of its samples_*.jsonl.
 
     Raises:
         BadInput: It is neither, or a line of it is damaged.
@@ -62,19 +61,9 @@ def read(path: Path) -> Log:
     samples = sorted(path.rglob(SAMPLES)) if path.is_dir() else []
     if path.is_file() and path.match(SAMPLES):
         samples = [path]
-    if samples:
-        return _lm_eval(path, samples)
-    logs = sorted(path.rglob("*.json")) if path.is_dir() else [path]
-    if path.suffix == ".eval":
-        remedy = "write it as JSON: inspect log convert --to json"
-        raise BadInput(path, "a packed log of Inspect", remedy)
-    if not logs:
-        raise BadInput(path, f"neither {SAMPLES} nor a log of Inspect in it", AGAIN)
-    return _inspect(logs)
-
-
-def _lm_eval(path: Path, samples: list[Path]) -> Log:
-    """The log of lm-evaluation-harness 0.4."""
+    if not samples:
+        remedy = f"{AGAIN}, or write a table: CSV, TSV or parquet"
+        raise BadInput(path, f"neither {SAMPLES} nor a folder with such files", remedy)
     responses = [response for file in samples for response in _lm_eval_responses(file)]
     records = sorted(
         file for folder in {path.parent for path in samples} for file in folder.glob(RESULTS)
@@ -120,41 +109,6 @@ def _lm_eval_response(sample: dict[str, Any], where: str, task: str) -> Response
         choices = tuple((request["arg_1"], float(response[0][0])) for request, response in pairs)
         return Response(where, task, query_id, context, choices=choices)
     return Response(where, task, query_id, context, texts=tuple(map(str, sample["resps"][0])))
-
-
-def _inspect(logs: list[Path]) -> Log:
-    """Logs of Inspect in JSON. What a sample's epochs wrote are texts of one response."""
-    written: dict[tuple[str, str], list[str]] = {}
-    places: dict[tuple[str, str], str] = {}
-    origin: dict[str, Any] = {"tool": INSPECT}
-    for path in logs:
-        content = _json(path)
-        try:
-            about = content["eval"]
-            task = str(about["task"]).rpartition("/")[2]
-            for sample in content["samples"]:
-                key = (task, str(sample["id"]))
-                places.setdefault(key, f"{path}, sample {sample['id']}")
-                written.setdefault(key, []).append(_completion(sample["output"]))
-            versions = about.get("packages") or {}
-            origin |= {"tool_version": versions.get("inspect_ai"), "model": _public(about["model"])}
-            origin |= {"date": str(about.get("created") or "")[:10]}
-        except (KeyError, TypeError, AttributeError):
-            raise BadInput(path, "no log of Inspect with samples", AGAIN) from None
-    responses = [
-        Response(places[key], key[0], key[1], texts=tuple(texts)) for key, texts in written.items()
-    ]
-    return Log(responses, _texts(origin) | file_hashes(logs), {})
-
-
-def _completion(output: dict[str, Any]) -> str:
-    """The text of a sample's output."""
-    if not output.get("choices"):
-        return ""
-    content = output["choices"][0]["message"]["content"]
-    if isinstance(content, str):
-        return content
-    return "".join(part.get("text", "") for part in content if part.get("type") == "text")
 
 
 def _json(path: Path) -> dict[str, Any]:

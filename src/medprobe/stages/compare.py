@@ -46,7 +46,7 @@ PROVENANCE: Final = [  # what the page says of how a result was made
 def compare(
     params: Params,
     out: Path = places.REPORTS,
-    texts: Path | None = places.QUERIES,
+    texts: Path = places.QUERIES,
     executor: Executor = in_this_process,
 ) -> None:
     """Write the report.
@@ -59,7 +59,7 @@ def compare(
     Args:
         params: the content of params.yaml.
         out: the report's folder.
-        texts: the folder of the query pages that show texts; None writes none of them.
+        texts: the folder of the query pages that show texts.
         executor: what makes chapters and query pages; of this machine.
 
     Raises:
@@ -79,9 +79,10 @@ def compare(
             )
             write_page(results, _describe_state(), runs, folder, executor)
             _write_tables(results, folder)
-            pages = [(folder / "queries", "../index.html")]
-            if texts:
-                pages.append((stack.enter_context(replacing(texts)), f"../../{out}/index.html"))
+            pages = [
+                (folder / "queries", "../index.html"),
+                (stack.enter_context(replacing(texts)), f"../../{out}/index.html"),
+            ]
             shown_paths = {name: paths[name] for name in results.benchmarks}
             _write_query_pages(shown_paths, pages, bar, executor)
 

@@ -386,33 +386,14 @@ def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int],
 def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
     """Return the predictions of one task under one pass.
 
-    Raises BadInput, with the query, if a score is not a number.
+    Raises BadInput, with the task, if a score is not a number.
     """
     try:
         table = prober.predict(task, pass_)
     except NotANumber as error:
-        where = f"{title}: {task.name}, query {_find_unscorable_query(prober, task, pass_)}"
-        raise BadInput(where, str(error)) from error
+        raise BadInput(f"{title}: {task.name}", str(error)) from error
     check_scores(table, f"{title}: {task.name}")
     return table
-
-
-def _find_unscorable_query(prober: Method, task: Task, pass_: str) -> str:
-    """The id of a query whose score is not a number, by repeated halving.
-
-    If the queries cannot be predicted apart, the ids of the first and the last.
-    """
-    queries = task.queries
-    while len(queries) > 1:
-        half = queries.iloc[: len(queries) // 2].reset_index(drop=True)
-        try:
-            prober.predict(replace(task, queries=half), pass_)
-            queries = queries.iloc[len(half) :]
-        except NotANumber:
-            queries = half
-        except BadInput:
-            break
-    return " to ".join(map(str, queries["query_id"].iloc[[0, -1]].unique()))
 
 
 def _fingerprint_tables(tasks: list[Task]) -> list[list[str]]:

@@ -1,4 +1,7 @@
-"""A benchmark as tasks of lm-evaluation-harness: a folder with YAML, JSONL and one Python file.
+"""`medprobe export benchmark`: a benchmark as tasks of lm-evaluation-harness.
+
+The folder holds YAML, JSONL and one Python file. It can be moved, and needs nothing
+of this package.
 
 Each relation of each subset is three tasks: all candidates ranked by the log-likelihood of the
 filled prompt, the answers of the relation ranked alone (`_relation`), and an answer written by the
@@ -6,23 +9,71 @@ model (`_generate`). Each of the three is a group over the relations, whose mean
 alike.
 """
 
+import inspect
 import json
-from importlib import metadata
+import re
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 import yaml
 
-from medprobe.commands.exports import Exported, check_ranked, task_name, words_after
-from medprobe.core.errors import BadInput
-from medprobe.core.tables import SLOT, candidate_hash
+from medprobe.core import places
+from medprobe.core.answers import biolama, find_rule
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.files import replacing
+from medprobe.core.tables import (
+    DISTRACTOR,
+    SLOT,
+    BenchmarkTables,
+    Metadata,
+    candidate_hash,
+    query_hash,
+)
 from medprobe.engine.prompt_texts import completion
-from medprobe.tracking.shared import query_hash
 
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
 RANKED: Final = ("acc", "acc_at_5", "acc_at_10")
 LONGEST: Final = 32  # tokens that are written at most
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A benchmark as it goes out."""
+
+    name: str
+    metadata: Metadata
+    tables: BenchmarkTables
+
+    def names(self, subset: str) -> list[str]:
+        """The candidates of a subset, distractors left out, in the order of the methods."""
+        table = self.tables.candidates
+        rows = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
+        return sorted(set(rows["name"]))
+
+    def equal(self, text: str) -> str:
+        """Return a text that a model wrote as answers are compared.
+
+        The benchmark's rule is applied, and then that of BioLAMA's evaluator.
+        """
+        return biolama(find_rule(self.tables.normalise)(text))
+
+    def render(self, template: Path, **values: Any) -> str:
+        """Fill a Jinja template of Python code with values.
+
+        It also receives `name`, and the rule for equal answers: `rule`, a function's name, and
+        `rules`, its code.
+        """
+        from jinja2 import Environment
+
+        environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
+        chosen = find_rule(self.tables.normalise)
+        rules = {rule.__name__: inspect.getsource(rule) for rule in (biolama, chosen)}
+        return environment.from_string(template.read_text(encoding="utf-8")).render(
+            name=self.name, rule=chosen.__name__, rules=rules.values(), **values
+        )
 
 
 class Function(str):
@@ -38,9 +89,37 @@ Dumper.add_representer(
 )
 
 
-def write(benchmark: Exported, folder: Path) -> None:
-    """Write the tasks and groups of a benchmark. Raises BadInput where it is not one of ranks."""
-    check_ranked(benchmark, "lm-eval")
+def export(name: str, out: Path, *, licensed: bool = False) -> None:
+    """Write a benchmark that is built into a new folder.
+
+    Licensed text goes below outputs/ only, unless `licensed` allows it in this folder.
+
+    Raises:
+        BadInput: The benchmark is not built or not judged by ranks, or its text may not go there.
+    """
+    if not (places.BENCHMARKS / name).is_dir():
+        built = sorted(path.name for path in places.BENCHMARKS.glob("*") if path.is_dir())
+        problem = f"no benchmark of this name is built{nearest(name, built)}"
+        raise BadInput(name, problem, "run `medprobe repro`")
+    metadata = Metadata.read(places.ABOUT / f"{name}.json")
+    inside = out.resolve().is_relative_to(places.BENCHMARKS.parent.resolve())
+    if metadata.terms != "open" and not (inside or licensed):
+        problem = f"the text of {name} is licensed ({metadata.licence})"
+        remedy = "write below outputs/, or pass --licensed if its licence allows this folder"
+        raise BadInput(out, problem, remedy)
+    if out.exists():
+        raise BadInput(out, "already exists", "choose another folder")
+    if not metadata.ranks_answers:
+        problem = f"judged by {metadata.primary_metric}, not by ranks of its answers"
+        raise BadInput(name, problem, "choose a benchmark whose answers are ranked")
+    benchmark = Exported(name, metadata, BenchmarkTables.read(places.BENCHMARKS / name))
+    with replacing(out) as folder:
+        folder.mkdir()
+        _write(benchmark, folder)
+
+
+def _write(benchmark: Exported, folder: Path) -> None:
+    """Write the tasks and groups of a benchmark."""
     names: dict[str, list[str]] = {}  # by what they are the names of
     groups: dict[str, tuple[list[str], list[str]]] = {}  # a group's tasks and metrics
     parts = benchmark.tables.queries.groupby(["subset", "relation"], sort=True)
@@ -92,7 +171,7 @@ def _about(queries: pd.DataFrame, names: list[str]) -> dict[str, Any]:
     """What lm-eval keeps with its results, so that they can be held against the benchmark."""
     return {
         "version": 1.0,
-        "medprobe": metadata.version("medprobe"),
+        "medprobe": version("medprobe"),
         "queries_sha256": query_hash(queries),
         "candidates_sha256": candidate_hash(names),
     }
@@ -170,3 +249,25 @@ Citation: {about.citation}
 
 Licence: {about.licence}
 """
+
+
+def task_name(*names: str) -> str:
+    """The name of a task or group.
+
+    >>> task_name("medlama", "full", "may treat")
+    'medprobe_medlama_full_may-treat'
+    """
+    return "_".join(["medprobe", *(re.sub(r"[^A-Za-z0-9_-]+", "-", name) for name in names)])
+
+
+def words_after(queries: pd.DataFrame) -> list[str]:
+    """Return what ends an answer.
+
+    A line's end does, and the first word behind the slot if it is the same in all prompts.
+
+    >>> words_after(pd.DataFrame({"prompt": ["A treats [Y] .", "B treats [Y] ."]}))
+    ['\\n', ' .']
+    """
+    tails = {prompt.partition(SLOT)[2].rstrip() for prompt in queries["prompt"]}
+    firsts = {tail[: len(tail) - len(tail.lstrip())] + tail.split()[0] for tail in tails if tail}
+    return ["\n", *(firsts if len(firsts) == 1 and "" not in tails else ())]
