@@ -112,9 +112,9 @@ def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.
     """Read MRREL's rows with the names of head and tail.
 
     The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1. The counts are of rows that are obsolete and of rows that stand twice (RUI),
-    by relation; of names in other languages than English, by language; and of names that are not
-    those of the relation's own atoms.
+    is CUI2, its tail CUI1. The counts are of rows that are obsolete and of rows that stand twice
+    (RUI), by relation; of names in other languages than English, by language; and of names that are
+    not those of the relation's own atoms.
     """
     columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "RUI", "SUPPRESS"]
     in_vocabulary = pl.col("SAB").is_in(settings.vocabularies)
