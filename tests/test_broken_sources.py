@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from bench import broken_sources, gate
 
 BROKEN = {  # the benchmarks that build fastest
