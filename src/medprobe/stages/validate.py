@@ -22,6 +22,7 @@ from medprobe.core.tables import BenchmarkTables, read_about
 from medprobe.sources.sentences import read_sentences
 
 PASSED: Final = "passed"
+RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
 
 
 def validate(name: str, params: Params) -> None:
@@ -113,11 +114,24 @@ def _gate(
         result = {"name": name, "success": success, "tables": reports}
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
-        read = tables["sources"].to_dict("records") if "sources" in tables else []
+        read = _read(tables, text=params.track.text)
         (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
         if success:
             (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
     _report_failures(name, reports, files, out)
+
+
+def _read(tables: dict[str, pd.DataFrame], *, text: bool) -> list[dict[str, Any]]:
+    """What was read, and what was passed over; without `text`, no name that data can have."""
+    if "sources" not in tables:
+        return []
+    sources = tables["sources"]
+    if not text:
+        names = sources["name"].where(sources["what"].isin(RULES), "")
+        columns = ["source", "what", "name"]
+        sources = sources.assign(name=names).groupby(columns, sort=False)["rows"].sum()
+        sources = sources.reset_index()
+    return sources.to_dict("records")
 
 
 def _report_failures(
