@@ -112,7 +112,7 @@ def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.
     """Read MRREL's rows with the names of head and tail.
 
     The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1. Beside them: how many rows are obsolete and how many stand twice (RUI),
+    is CUI2, its tail CUI1. Counted are: how many rows are obsolete and how many stand twice (RUI),
     by relation; how many names are in other languages than English, by language, and how many are
     not those of the relation's own atoms.
     """
