@@ -44,9 +44,7 @@ CASES: Final[dict[str, Cases]] = {
 SIZE: Final = {"queries": 20, "reserve": 12}  # of the sample world
 FACTS: Final = Path("tables/facts.csv")  # of the benchmark `table`, below data/
 WORDINGS: Final = {"facts": FACTS, "prompts": "tables/templates.csv", "families": {}}
-CHOICES: Final[
-    dict[str, tuple[str, dict[str, Any]]]
-] = {  # builders that params.yaml has no choices of
+CHOICES: Final[dict[str, tuple[str, dict[str, Any]]]] = {  # not in params.yaml
     "table": ("table", {"facts": FACTS}),
     "wordings": ("table", WORDINGS),
 }
