@@ -44,7 +44,7 @@ CASES: Final[dict[str, Cases]] = {
 SIZE: Final = {"queries": 20, "reserve": 12}  # of the sample world
 FACTS: Final = Path("tables/facts.csv")  # of the benchmark `table`, below data/
 WORDINGS: Final = {"facts": FACTS, "prompts": "tables/templates.csv", "families": {}}
-OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {  # builders that params.yaml has no choices of
+CHOICES: Final[dict[str, tuple[str, dict[str, Any]]]] = {  # not in params.yaml
     "table": ("table", {"facts": FACTS}),
     "wordings": ("table", WORDINGS),
 }
@@ -147,8 +147,8 @@ def _place(error: BadInput) -> str:
 def _build(builder: str) -> tuple[list[suites.Suite], Tables]:
     """Build a benchmark in a project folder; returns its suites and tables."""
     params = Params.model_validate(yaml.safe_load((ROOT / "params.yaml").read_text()))
-    module, own = OWN.get(builder, (builder, {}))
-    choices = own or params.benchmarks[builder][builder]
+    module, listed = CHOICES.get(builder, (builder, {}))
+    choices = listed or params.benchmarks[builder][builder]
     plugin = benchmarks.find(module)
     settings = parse_section(plugin.settings, choices, builder)
     built = plugin.build(Path("data"), settings, params.seed)

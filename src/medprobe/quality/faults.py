@@ -106,7 +106,7 @@ FAULTS: Final[dict[str, Callable[[Kwargs, Row], str]]] = {
     "expect_ids_to_tell_apart": lambda *_: "most names have one id",
     "expect_relations_to_look_different": lambda *_: "another relation's name looks the same",
     "expect_relations_to_point_forward": lambda *_: "subjects and answers are exchanged",
-    "expect_slots_to_follow_subjects": lambda *_: "the slot stands before the subject",
+    "expect_slots_to_follow_subjects": lambda *_: "the slot comes before the subject",
     "expect_answers_to_have_capitals": lambda *_: "no answer has a capital, but subjects have",
     "expect_wordings_to_look_different": lambda *_: "another wording looks the same",
     "expect_wordings_to_keep_their_relation": lambda *_: "another relation has the wording",

@@ -31,7 +31,7 @@ def expect_dates_to_be_later(rows: pd.DataFrame) -> list[bool]:
 
 @value_check
 def expect_dates_to_be_past(days: pd.Series) -> pd.Series:
-    """Each date, YYYY-MM-DD, is not after tomorrow: it may be later elsewhere."""
+    """Each date, YYYY-MM-DD, is not after tomorrow: another time zone can be a day ahead."""
     return days.map(_day) <= date.today() + timedelta(days=1)
 
 

@@ -42,7 +42,7 @@ def expect_relations_to_point_forward(rows: pd.DataFrame, chains: Mapping[str, s
 
 @row_check
 def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
-    """The slot stands behind the subject. Columns `subject, prompt`.
+    """The slot comes after the subject. Columns `subject, prompt`.
 
     Few templates have the slot first. Where most have it, subject and slot were exchanged.
     """

@@ -129,7 +129,7 @@ def _require_file(path: Path) -> None:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a file of another size than the release's MRFILES.RRF says, if that lies next to it.
+    """Refuse a file of another size than MRFILES.RRF of its folder says, if there is one.
 
     Its fields are FIL, DES, FMT, CLS, RWS and BTS: name, description, columns and their number,
     rows, bytes.
