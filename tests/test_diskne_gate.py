@@ -355,6 +355,10 @@ ARTEFACTS = {  # what gives the label away or spoils the training, and a check t
         _of_label(0, "full_hypothesis", str.lower),
         "negatives_to_differ_in_the_disease_alone",
     ),
+    "no articles": (
+        _of_label(0, "full_hypothesis", lambda text: text.replace(" an ", " ").replace(" a ", " ")),
+        "negatives_to_differ_in_the_disease_alone",
+    ),
     "wrong articles": (_of_label(0, "full_hypothesis", _article), "articles_to_fit"),
     "kinds exchanged": (_exchange_kinds, "similar_negatives_to_be_nearest"),
     "no positives": (_drop_training(lambda rows: rows["label"] == 0), TRAINED),

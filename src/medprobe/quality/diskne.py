@@ -56,7 +56,7 @@ def expect_negatives_to_be_unrelated(rows: pd.DataFrame, context: Context) -> pd
 
 @row_check
 def expect_negatives_to_differ_in_the_disease_alone(rows: pd.DataFrame) -> pd.Series:
-    """A negative's full hypothesis is its positive's with another disease, and its article.
+    """A negative's full hypothesis is its positive's with another disease, and its article, if any.
 
     Columns `pair_id, category, original_cui, hypothesis, full_hypothesis, start, end`. Only a
     positive has a span, from `start` to `end`. All rows of a positive fail if one does.
@@ -66,7 +66,7 @@ def expect_negatives_to_differ_in_the_disease_alone(rows: pd.DataFrame) -> pd.Se
         f"{full[:first]}[X]{full[last:]}" if first >= 0 else full.replace(disease, "[X]", 1)
         for disease, full, first, last in rows[[name, text, start, end]].itertuples(index=False)
     ]
-    plain = pd.Series(frames, rows.index).str.replace(ARTICLE, "[X]", regex=True)
+    plain = pd.Series(frames, rows.index).str.replace(ARTICLE, "a [X]", regex=True)
     return plain.groupby([rows[column] for column in key]).transform("nunique") == 1
 
 
