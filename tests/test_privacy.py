@@ -36,7 +36,7 @@ WORDLESS = {  # sources of identifiers, types, labels and numbers
     *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation"),
 }
 HELPERS = {  # what reads a form that several sources have, no words, or no source below data/
-    *("documents", "hub", "mentions", "records", "responses"),
+    *("documents", "entity_names", "hub", "mentions", "readings", "records", "responses"),
 }
 
 TABLES = {".parquet": pd.read_parquet, ".xlsx": pd.read_excel}  # that are no text
