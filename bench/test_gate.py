@@ -10,6 +10,7 @@ def test_the_document_has_every_case() -> None:
     table, _, _ = document.partition("\nOf ")
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
     cases = [(builder, name) for builder, damages in gate.CASES.items() for name in damages]
+    rows = [row for row in rows if len(row) == 4]  # not the table of forms
     assert [(row[0].removeprefix("| "), row[1]) for row in rows[2:]] == cases
     verdicts = [row[2] for row in rows[2:]]
     counts = ", ".join(f"{verdicts.count(name)} {name}" for name in ("stopped", "warned", "missed"))
