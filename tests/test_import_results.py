@@ -25,6 +25,7 @@ from medprobe.tracking import lineage, runs
 
 FIXTURE = Path(__file__).parent / "fixtures" / "lm_eval"
 NAME = "small-imported"
+NOT_LOG_PROBS = (float("nan"), float("inf"), float("-inf"), 0.5)
 PARAMS = Params(
     models=Models(causal={"small": ModelParams()}, imported={NAME: ModelParams()}),
     benchmarks={"medlama": {"medlama": {}}},
@@ -180,6 +181,48 @@ def predictions() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["query_id", "prediction", "score"])
 
 
+def write_samples(folder: Path, stamp: str, scores: list[float], model: str = "org/a") -> None:
+    """Write a run of lm-eval of one task and two queries, whose choices have these scores."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for number in range(2):
+        arguments = {
+            f"gen_args_{i}": {"arg_0": "x", "arg_1": f" name {i}"} for i in range(len(scores))
+        }
+        sample = {"doc_id": number, "doc": {"query_id": f"q{number}"}, "arguments": arguments}
+        lines.append(json.dumps({**sample, "resps": [[[score, "False"]] for score in scores]}))
+    (folder / f"samples_drugs_{stamp}.jsonl").write_text("\n".join(lines))
+    (folder / f"results_{stamp}.json").write_text(json.dumps({"model_name": model}))
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        *(([bad, -1.0], "line 1: a log-likelihood is not a number") for bad in NOT_LOG_PROBS),
+        ([0.0, 0.0], "all choices of each query have the same log-likelihood"),
+    ],
+)
+def test_scores_that_are_no_log_likelihoods_are_refused(
+    tmp_path: Path, scores: list[float], says: str
+) -> None:
+    write_samples(tmp_path, "1", scores)
+    with pytest.raises(BadInput, match=says):
+        responses.read(tmp_path)
+
+
+def test_a_folder_of_several_runs_is_refused_with_both(tmp_path: Path) -> None:
+    write_samples(tmp_path / "a", "1", [-1.0, -2.0])
+    assert responses.read(tmp_path / "a").origin["model"] == "org/a"
+    write_samples(tmp_path / "a", "2", [-1.0, -2.0])
+    with pytest.raises(BadInput, match=r"two runs .* drugs, samples_drugs_1.*samples_drugs_2"):
+        responses.read(tmp_path / "a")
+    write_samples(tmp_path / "b/one", "1", [-1.0, -2.0], "org/one")
+    write_samples(tmp_path / "b/two", "1", [-1.0, -2.0], "org/two")
+    (tmp_path / "b/two/samples_drugs_1.jsonl").rename(tmp_path / "b/two/samples_genes_1.jsonl")
+    with pytest.raises(BadInput, match="runs of two models, org/one and org/two"):
+        responses.read(tmp_path / "b")
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
 def test_a_table_of_any_script_comes_in(project: Path, ending: str) -> None:
     path, table = Path(f"mine{ending}"), predictions().sample(frac=1, random_state=1)
@@ -195,6 +238,12 @@ def test_a_table_of_any_script_comes_in(project: Path, ending: str) -> None:
     assert set(table["rank"]) == {1, 2}
 
 
+def ranked(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with ranks from 1 by score."""
+    order = table.groupby("query_id")["score"].rank(ascending=False, method="first")
+    return table.assign(rank=order.astype(int))
+
+
 def change(table: pd.DataFrame, row: int, column: str, value: object) -> pd.DataFrame:
     table = table.astype({column: object})
     table.loc[row, column] = value
@@ -208,7 +257,12 @@ def change(table: pd.DataFrame, row: int, column: str, value: object) -> pd.Data
         (lambda t: change(t, 3, "score", "high"), "row 4: score is not a number"),
         (lambda t: t[t["query_id"] != "may_treat-0001"], "1 have no answer"),
         (lambda t: change(t, 0, "query_id", "x-1"), "query x-1 is not in the benchmark"),
-        (lambda t: t.assign(rank=1), "has two predictions of rank 1"),
+        (lambda t: t.assign(rank=1), "row 2: rank 1 in the place of rank 2"),
+        (lambda t: ranked(t).assign(rank=ranked(t)["rank"] - 1), "rank 0 in the place of rank 1"),
+        (lambda t: ranked(t).assign(rank=ranked(t)["rank"] + 9), "rank 10 in the place of rank 1"),
+        (lambda t: ranked(t).assign(rank=ranked(t)["rank"] - 0.5), "rank 0.5 in the place of"),
+        (lambda t: ranked(t).assign(score=ranked(t)["rank"]), "a higher score than the prediction"),
+        (lambda t: ranked(t).assign(prediction="gout"), "the query has this prediction twice"),
         (lambda t: t.assign(query_id="x"), "--benchmark"),
     ],
 )

@@ -172,15 +172,35 @@ def _read_table(path: Path) -> pd.DataFrame:
             for row in table.index[~np.isfinite(numbers)][:1]:
                 where = f"{path}, row {row + 1}"
                 raise BadInput(where, f"{column} is not a number", "give each prediction one")
-            table[column] = numbers.astype(float if column == "score" else int)
+            table[column] = numbers.astype(float)
     table["query_id"] = table["query_id"].astype(str)
     keys = ["variant", "query_id"]
-    if "rank" not in table:
+    if "rank" in table:
+        _check_ranks(table, keys, path)
+        table["rank"] = table["rank"].astype(int)
+    else:
         order = table.sort_values(
             [*keys, "score", "prediction"], ascending=[True, True, False, True], kind="stable"
         )
         table["rank"] = order.groupby(keys).cumcount().add(1).reindex(table.index)
     return table[table["rank"] <= K + ranking.MAX_TIES].sort_values([*keys, "rank"], kind="stable")
+
+
+def _check_ranks(table: pd.DataFrame, keys: list[str], path: Path) -> None:
+    """Raise BadInput where the ranks of a query are not 1, 2, 3 …, or contradict the scores."""
+    order = table.sort_values([*keys, "rank"], kind="stable")
+    place = order.groupby(keys).cumcount() + 1
+    above = order.groupby(keys)["score"].shift()
+    faults = {
+        "rank {rank:g} in the place of rank {place}": order["rank"] != place,
+        "a higher score than the prediction of the rank before": order["score"] > above,
+        "the query has this prediction twice": order.duplicated([*keys, "prediction"]),
+    }
+    for problem, is_wrong in faults.items():
+        for row in order.index[is_wrong][:1]:
+            described = problem.format(rank=order["rank"][row], place=place[row])
+            remedy = "rank predictions 1, 2, 3 … by score, or leave the column rank out"
+            raise BadInput(f"{path}, row {row + 1}", described, remedy)
 
 
 def _of_log(log: responses.Log, tables: BenchmarkTables, path: Path) -> dict[str, pd.DataFrame]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,13 +65,18 @@ def read(path: Path) -> Log:
     if not samples:
         remedy = f"{AGAIN}, or write a table: CSV, TSV or parquet"
         raise BadInput(path, f"neither {SAMPLES} nor a folder with such files", remedy)
+    _check_one_run(path, samples)
     responses = [response for file in samples for response in _lm_eval_responses(file)]
+    ranked = [{score for _, score in x.choices} for x in responses if len(x.choices) > 1]
+    if ranked and all(len(scores) == 1 for scores in ranked):
+        problem = "all choices of each query have the same log-likelihood"
+        raise BadInput(path, problem, "ask a model or a server that gives log-likelihoods")
     records = sorted(
         file for folder in {path.parent for path in samples} for file in folder.glob(RESULTS)
     )
     run = _json(records[-1]) if records else {}
     config = run.get("config") or {}
-    name = run.get("model_name") or (config.get("model_args") or {}).get("pretrained") or ""
+    name = _model_of(run)
     origin = {"tool": LM_EVAL, "tool_version": run.get("lm_eval_version"), "model": _public(name)}
     origin |= {"model_revision": config.get("model_revision"), "date": _day(run.get("date"))}
     origin |= {"dtype": config.get("model_dtype"), "limit": config.get("limit")}
@@ -79,10 +85,38 @@ def read(path: Path) -> Log:
     return Log(responses, _texts(origin) | file_hashes(samples), tasks)
 
 
+def _model_of(run: dict[str, Any]) -> str:
+    """The model that a run's record names; "" where it names none."""
+    arguments = (run.get("config") or {}).get("model_args")
+    pretrained = arguments.get("pretrained") if isinstance(arguments, dict) else None
+    return str(run.get("model_name") or pretrained or "")
+
+
+def _check_one_run(path: Path, samples: list[Path]) -> None:
+    """Raise BadInput where a folder has two runs of a task, or runs of two models."""
+    remedy = "give the folder or file of one run"
+    files: dict[str, Path] = {}
+    for file in samples:
+        task = _task_of(file)
+        if task in files:
+            problem = f"two runs of the task {task}, {files[task].name} and {file.name}"
+            raise BadInput(path, problem, remedy)
+        files[task] = file
+    folders = {file.parent for file in samples}
+    records = (record for folder in folders for record in folder.glob(RESULTS))
+    models = sorted({model for record in records if (model := _public(_model_of(_json(record))))})
+    if len(models) > 1:
+        raise BadInput(path, f"runs of two models, {models[0]} and {models[1]}", remedy)
+
+
+def _task_of(file: Path) -> str:
+    return file.name.removeprefix("samples_").rpartition("_")[0]
+
+
 def _lm_eval_responses(path: Path) -> Iterator[Response]:
     """One response per line; a sample that several filters passed is logged several times."""
     seen = set()
-    task = path.name.removeprefix("samples_").rpartition("_")[0]
+    task = _task_of(path)
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             where = f"{path}, line {number}"
@@ -107,6 +141,9 @@ def _lm_eval_response(sample: dict[str, Any], where: str, task: str) -> Response
     if isinstance(requests[0]["arg_1"], str):  # log-likelihoods of choices
         pairs = zip(requests, sample["resps"], strict=True)
         choices = tuple((request["arg_1"], float(response[0][0])) for request, response in pairs)
+        if not all(-math.inf < score <= 0 for _, score in choices):
+            problem = "a log-likelihood is not a number, or above 0"
+            raise BadInput(where, problem, "score the model again, in float32")
         return Response(where, task, query_id, context, choices=choices)
     return Response(where, task, query_id, context, texts=tuple(map(str, sample["resps"][0])))
 
