@@ -233,4 +233,4 @@ def test_parts_that_no_result_is_made_of_are_removed_once_all_stages_are_up_to_d
     assert {path.name for path in unused_parts(params)} == unused
     remove(unused_parts(params))
     remaining = sorted(path.name for path in PARTS.glob("[!.]*"))
-    assert remaining == ["cui2vec-1", "new.parquet"]
+    assert remaining == ["cui2vec-1", "new.parquet", "used"]

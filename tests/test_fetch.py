@@ -110,7 +110,7 @@ def test_fetching_follows_the_models_that_are_lower_cased(
     for facts, expected in ((lower_cased, ["mine"]), ({}, [])):
         models = {"models": {"masked": {"mine": facts}}}
         Path("params.yaml").write_text(yaml.safe_dump(content | models))
-        assert CliRunner().invoke(main, ["stages", "check"]).exit_code == 0
+        assert CliRunner().invoke(main, ["check"]).exit_code == 0
         assert json.loads(Path(file).read_text()) == expected
 
 

@@ -90,7 +90,7 @@ def project(checked: Path, tmp_path: Path) -> Path:
 
 
 def test_a_good_table_passes_and_is_built_once(project: Path) -> None:
-    assert "all 53 checks that must pass did" in page(project, "good")
+    assert re.search(r"all \d+ checks that must pass did", page(project, "good"))
     code, out = run_workflow(project)
     assert code == 0, out
     assert "Running stage" not in out
@@ -126,7 +126,7 @@ def test_the_page_of_a_broken_row_takes_the_place_of_an_earlier_one(project: Pat
     write_tables(project, good=GOOD)
     code, out = run_workflow(project)
     assert code == 0, out
-    assert "all 53 checks that must pass did" in page(project, "good")
+    assert re.search(r"all \d+ checks that must pass did", page(project, "good"))
 
 
 def test_edited_suites_are_named(project: Path) -> None:
