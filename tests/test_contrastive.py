@@ -139,7 +139,7 @@ def test_a_prompt_is_not_cut_before_its_slot_and_subject(
         rf"query q3: the prompt has \d+ tokens, of which contrastive reads 50: without its {lost}; "
     )
     with pytest.raises(BadInput, match=line + "raise query_length in params"):
-        prober(arch).predict(task, "original")
+        prober(arch, query_length=50).predict(task, "original")
     with pytest.raises(BadInput, match=r"reads 1\d\d: without its .*; shorten the prompt"):
         longer = queries.assign(prompt=[prompt.replace(LONG, f"{LONG} {LONG} {LONG}")] * 3)
         prober(arch, query_length=512).predict(probing.task(longer, CANDIDATES, 3), "original")
@@ -149,8 +149,9 @@ def test_a_prompt_is_not_cut_before_its_slot_and_subject(
 
 def test_what_follows_slot_and_subject_can_be_cut(prober: Any) -> None:
     queries = QUERIES.assign(prompt=[f"{prompt} {LONG}" for prompt in QUERIES["prompt"]])
-    table = prober().predict(probing.task(queries, CANDIDATES, 4), "original")
-    expected = slow(prober().checkpoint, NAMES, queries["prompt"][0], 4)
+    shorter = prober(query_length=50)
+    table = shorter.predict(probing.task(queries, CANDIDATES, 4), "original")
+    expected = slow(shorter.checkpoint, NAMES, queries["prompt"][0], 4)
     assert predictions(table, "q1", k=4) == expected
 
 

@@ -36,14 +36,14 @@ PRINTED_CHECKPOINTS = [  # paper, benchmark and method; what a name begins with;
 PRINTED_SETTINGS = {  # of adopted methods by paper, method and benchmark, and of rewiring
     "contrastive-probe-acl2022": {  # table 8 and sections 5 and 5.5
         ("rewire",): {"learning_rate": 2e-5, "mask_ratio": 0.5, "temperature": 0.04},
-        ("contrastive", "medlama"): {"step": 200, "query_length": 50, "candidate_length": 25},
+        ("contrastive", "medlama"): {"step": 200, "candidate_length": 25},
         ("xfactr", "medlama"): {"masks": 5, "beam": 5},
         ("xfactr", "biolama"): {"masks": 10, "beam": 5},  # BioLAMA's README.md, Manual Prompt
         ("generative", "medlama"): {"beams": 10},  # generative_probe/main.py
     },
     "contrastive-probe-v1": {  # table 9
         ("rewire",): {"learning_rate": 2e-5, "mask_ratio": 0.5, "temperature": 0.03},
-        ("contrastive", "medlama"): {"step": 150, "query_length": 50, "candidate_length": 25},
+        ("contrastive", "medlama"): {"step": 150, "candidate_length": 25},
     },
     "diskne": {  # section 4.1; tables 2 to 8: over three runs
         ("classifier", "diskne"): {

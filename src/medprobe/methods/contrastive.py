@@ -74,8 +74,8 @@ class Contrastive(Method):
         """Names to rank: `all`; `without_subject`: all but the query's subject, unless it is an
         answer; `answers`: names of type answer; `relation`: the answers of the relation's
         queries."""
-        query_length: int = 50
-        """Longest query, in tokens."""
+        query_length: int = 128
+        """Longest query, in tokens. The paper's 50 cut the slot of a few of MedLAMA's prompts."""
         candidate_length: int = 25
         """Longest candidate, in tokens."""
         vectors: Literal["single", "half"] = "single"
