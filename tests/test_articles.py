@@ -76,7 +76,7 @@ def test_entities_of_an_article_are_not_fetched(tmp_path: Path) -> None:
         "<article><body><p>in &x;</p></body></article>",
         encoding="utf-8",
     )
-    with pytest.raises(BadInput, match="line 1: the entity &x; is none of HTML's") as error:
+    with pytest.raises(BadInput, match="line 1: '&x;' is no entity of HTML") as error:
         list(articles.read(path, Counter()))
     assert "outside" not in str(error.value)
 

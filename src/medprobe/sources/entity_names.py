@@ -3,7 +3,7 @@
 from html.entities import html5
 from typing import Any
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quote
 
 
 def entity_text(entity: Any) -> str:
@@ -18,5 +18,5 @@ def entity_text(entity: Any) -> str:
     if text := html5.get(f"{entity.name};"):
         return text
     where = f"{entity.getroottree().docinfo.URL or 'XML'}, line {entity.sourceline}"
-    problem = f"the entity &{entity.name}; is none of HTML's"
+    problem = f"{quote(f'&{entity.name};')} is no entity of HTML"
     raise BadInput(where, problem, "write the character in its place")
