@@ -39,7 +39,7 @@ test-fast: $(READY) ## install, and run the tests that start neither DVC nor a b
 
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
-	pytest tests/test_cluster.py
+	pytest tests/extensions/cluster/test_cluster.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
