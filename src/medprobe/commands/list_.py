@@ -6,18 +6,14 @@ from typing import Final
 
 from medprobe import benchmarks, methods, metrics
 from medprobe.commands import terminal
-from medprobe.commands.outputs import Listed
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins
 from medprobe.papers import checkpoints, papers
 
 
-def list_(what: str, params: Params, *, as_json: bool = False) -> None:
+def list_(what: str, params: Params) -> None:
     """Print a table of what there is: of models, methods, or any other key of LISTS."""
     columns, rows = LISTS[what]
-    if as_json:
-        Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
-        return
     terminal.print_table(columns, rows(params))
 
 
