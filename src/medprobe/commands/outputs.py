@@ -22,9 +22,7 @@ class PlannedStage(Output):
     after: str | None
     """The stage whose new result would make it run; null if it runs in any case."""
     seconds: float | None
-    """How long it takes, where that is known."""
-    measured: bool | None
-    """Whether the time is that of a run of this stage; otherwise it is estimated from others."""
+    """How long its last run here took; null if there was none."""
 
 
 class Plan(Output):

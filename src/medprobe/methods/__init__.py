@@ -209,30 +209,14 @@ class Method(Protocol):
         """
         ...
 
-    def reads(self, task: Task, pass_: str) -> list[int] | None:
-        """Count the tokens that the network will read, for estimates of the running time.
+    def requests(self, task: Task, pass_: str) -> int:
+        """Count the requests that a task sends to a model behind a server.
 
         Args:
             task: one of `tasks()`.
             pass_: one of `passes()`.
-
-        Returns:
-            The number of tokens of each text, without the texts of earlier tasks that are not read
-            again; None if only a run of the model can tell.
         """
-        return None
-
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int] | None:
-        """Count the requests to a server, for estimates of the running time.
-
-        Args:
-            task: one of `tasks()`.
-            pass_: one of `passes()`.
-
-        Returns:
-            The ability that the requests use, and their number; None if the method asks no server.
-        """
-        return None
+        return 0
 
     def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
         """Separate the prediction table from tables for people.

@@ -25,7 +25,7 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import duration, show_progress, with_progress
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
@@ -83,39 +83,10 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     """The work of the stage, finished parts too.
 
     Raises:
-        BadInput: as `open_probing`.
-        NotAsked: as `open_probing`; or the requests to a server would take longer than allowed.
-    """
-    probing = open_probing(model, method, benchmark, params)
-    if model in params.servers:
-        hours, allowed = estimate_seconds(probing) / 3600, params.servers[model].hours
-        if hours > allowed:
-            problem = f"its requests take about {duration(3600 * hours)} at the rate of its proof, "
-            problem += f"hours: {allowed:g} is allowed"
-            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
-            raise NotAsked(probing.title, problem, remedy)
-    return probing
-
-
-def estimate_seconds(probing: "Probing") -> float:
-    """Estimate how long the requests to a server take that are left, by the rates of its proof."""
-    rates, seconds = backends.read_rates(probing.checkpoint.name), 0.0
-    for group, paths in probing.parts():
-        if not all(path.is_file() for path in paths):
-            for number in group.tasks:
-                requests = probing.prober.requests(probing.tasks[number], group.pass_)
-                if requests and requests[0] in rates:
-                    seconds += requests[1] / rates[requests[0]]
-    return seconds
-
-
-def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Probing":
-    """The work of the stage, however long it takes.
-
-    Raises:
         BadInput: the method cannot be used with the model (with the methods that can), or the
             benchmark has no queries.
-        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts.
+        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts,
+            or as many requests.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
@@ -153,6 +124,12 @@ def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Pr
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
+    if model in params.servers:
+        count, allowed = probing.count_requests(), params.servers[model].max_requests
+        if count > allowed:
+            problem = f"it would send {count:,} requests, max_requests: {allowed} is allowed"
+            remedy = "rank fewer names (an answer space), ask free answers, or allow more"
+            raise NotAsked(probing.title, problem, remedy)
     _check_texts(model, tables, params)
     return probing
 
@@ -271,6 +248,15 @@ class Probing:
             for group in self.task_groups()
         ]
 
+    def count_requests(self) -> int:
+        """The requests to a server that unfinished parts send."""
+        return sum(
+            self.prober.requests(self.tasks[number], group.pass_)
+            for group, paths in self.parts()
+            if not all(path.is_file() for path in paths)
+            for number in group.tasks
+        )
+
     @cached_property
     def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
         """The fingerprints of each task's tables, and of the inputs of each pass."""
@@ -354,33 +340,16 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     missing = [
         (group, paths) for group, paths in parts if not all(path.is_file() for path in paths)
     ]
-    sizes, unit = _measure_jobs(probing, [group for group, _ in missing])
+    tasks = probing.tasks
+    sizes = [sum(len(tasks[number].queries) for number in group.tasks) for group, _ in missing]
     jobs = [probing.job(group) for group, _ in missing]
-    with show_progress(probing.title, sum(sizes), unit) as bar:
+    with show_progress(probing.title, sum(sizes), "queries") as bar:
         bar.advance_to(0)
         for number, tables in with_progress(executor(probing, jobs), sizes, bar):
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
                 state_path(path).unlink(missing_ok=True)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
-
-
-def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int], str]:
-    """The size of each job and its unit.
-
-    The unit is tokens if the method can count them beforehand, so that progress is shown batch by
-    batch. Otherwise it is queries.
-    """
-    prober, tasks = probing.prober, probing.tasks
-    sizes = []
-    for group in groups:
-        lengths = [prober.reads(tasks[number], group.pass_) for number in group.tasks]
-        if any(task_lengths is None for task_lengths in lengths):
-            break
-        sizes.append(sum(sum(task_lengths or ()) for task_lengths in lengths))
-    else:
-        return sizes, "tokens"
-    return [sum(len(tasks[n].queries) for n in group.tasks) for group in groups], "queries"
 
 
 def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
