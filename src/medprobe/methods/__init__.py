@@ -49,6 +49,7 @@ class Task:
         normalise: two texts are the same answer if this function makes them equal.
         neutral: whether the prompts are without their subjects.
         state: a file for a training's state, if one is to be kept.
+        passes: the passes that predict it; None if all do.
     """
 
     name: str
@@ -59,6 +60,11 @@ class Task:
     normalise: Callable[[str], str] = answers.exact
     neutral: bool = False
     state: Path | None = None
+    passes: tuple[str, ...] | None = None
+
+    def is_of(self, pass_: str) -> bool:
+        """Whether a pass of the method predicts this task."""
+        return self.passes is None or pass_ in self.passes
 
     @property
     def benchmark_candidates(self) -> pd.DataFrame:
@@ -170,15 +176,6 @@ class Method(Protocol):
             )
             for (relation, subset), rows in tables.queries.groupby(["relation", "subset"])
         ]
-
-    def asks(self, pass_: str, task: Task) -> bool:
-        """Return whether a pass predicts a task. Default: every pass predicts every task.
-
-        Args:
-            pass_: one of `passes()`.
-            task: one of `tasks()`.
-        """
-        return True
 
     def shares(self, task: Task) -> str:
         """Return a key; tasks with equal keys share computations. Default: the relation.

@@ -113,7 +113,6 @@ class Classifier(Method):
     ) -> None:
         self.checkpoint, self.settings = checkpoint, settings
         self.classifier = TextClassifier(checkpoint, engine)
-        self._order: list[str] = []  # of the diseases, those with the most positives first
         self._texts: dict[View, list[Text]] = {}
         self._features: dict[View, NDArray[np.float32]] = {}
 
@@ -141,7 +140,8 @@ class Classifier(Method):
         Raises BadInput where the benchmark has no such tables.
         """
         examples, splits = (_select_columns(tables, name) for name in TABLES)
-        self._order = rank_diseases(examples, splits)
+        diseases = rank_diseases(examples, splits)
+        asked = {pass_: diseases[: self._limit(pass_)] for pass_ in self.passes()}
         return [
             Task(
                 target,
@@ -152,16 +152,17 @@ class Classifier(Method):
                     "examples": examples,
                     "splits": splits[splits["target"] == target].reset_index(drop=True),
                 },
+                passes=tuple(pass_ for pass_ in asked if target in asked[pass_]),
             )
-            for target in sorted(self._order)
+            for target in sorted(diseases)
         ]
 
-    def asks(self, pass_: str, task: Task) -> bool:
-        """Tell whether the disease is among those that the variant predicts."""
+    def _limit(self, pass_: str) -> int | None:
+        """The number of diseases that a pass predicts, or None."""
         limit = self.settings.diseases
         if isinstance(limit, dict):
-            limit = limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
-        return task.name in self._order[:limit]
+            return limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
+        return limit
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.

@@ -236,7 +236,7 @@ class Probing:
 
         groups = []
         for pass_ in self.prober.passes():
-            numbers = [n for n, task in enumerate(self.tasks) if self.prober.asks(pass_, task)]
+            numbers = [n for n, task in enumerate(self.tasks) if task.is_of(pass_)]
             for _, together in groupby(numbers, key=shared_computation):
                 groups.append(TaskGroup(pass_, tuple(together)))
         return groups
