@@ -142,8 +142,8 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
         for task, pass_ in jobs:
             tables_by_job.append(prober.predict(task, pass_))
             now.advance_to(now.count + len(task.queries))
-    predictions, _ = prober.notes(pd.concat(tables_by_job, ignore_index=True))
-    return with_hits(predictions, tables)
+    predictions = pd.concat(tables_by_job, ignore_index=True)
+    return with_hits(predictions.drop(columns=[*prober.NOTES]), tables)
 
 
 def score(

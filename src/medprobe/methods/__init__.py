@@ -97,7 +97,9 @@ class Method(Protocol):
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: the family of `medprobe.metrics` that scores its predictions.
         WRITES: whether the model writes its predictions freely, without regard to candidates.
-        NOTES: names of the tables that `notes` returns. They become outputs of the DVC stage.
+        NOTES: tables for people, such as training curves, each with its columns. The predictions
+            have a column of the table's name, with its rows as JSON. The stage writes them, once
+            each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         SELECTING: settings that only select passes and tasks and change no prediction.
     """
@@ -107,7 +109,7 @@ class Method(Protocol):
     NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"
     WRITES: ClassVar[bool] = False
-    NOTES: ClassVar[tuple[str, ...]] = ()
+    NOTES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     Settings: ClassVar[type[Section]]
     SELECTING: ClassVar[frozenset[str]] = frozenset()
 
@@ -214,17 +216,6 @@ class Method(Protocol):
             pass_: one of `passes()`.
         """
         return 0
-
-    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """Separate the prediction table from tables for people.
-
-        Args:
-            predictions: those of all passes.
-
-        Returns:
-            The predictions as they are written, and the further tables named in `NOTES`.
-        """
-        return predictions, {}
 
 
 def list_names() -> list[str]:

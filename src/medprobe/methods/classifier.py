@@ -14,7 +14,7 @@ and to learn:
 
 import json
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,6 @@ TABLES: Final = {  # of the benchmark, with the columns that are read
     ],
     "splits": ["target", "split", "example_id", "fewest"],
 }
-CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
 
 class View(NamedTuple):
@@ -89,7 +88,9 @@ class Classifier(Method):
 
     KINDS = ("masked", "encoder")
     METRIC = "f1"
-    NOTES = ("curves",)
+    NOTES: ClassVar = {  # of a variant, replicate and disease: the mean loss of each epoch
+        "curves": ("variant", "replicate", "target", "epoch", "train", "validation")
+    }
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
     class Settings(FineTuningRecipe):
@@ -168,7 +169,7 @@ class Classifier(Method):
         """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.
 
         Further columns: `label, target, disease, category`, the `fewest` positives of a disease
-        that is reported, and the training `curve` as JSON.
+        that is reported, and the training `curves`, as NOTES says.
         """
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]
@@ -184,10 +185,11 @@ class Classifier(Method):
             variant, examples_in_view, rows, int(seed or 0), task.state
         )
         test_examples, is_positive = examples_in_view.iloc[rows["test"]], probabilities > 0.5
+        key = {"variant": name, "replicate": f"seed-{seed}" if seed else "", "target": task.name}
         return pd.DataFrame(
             {
                 "variant": name,
-                "replicate": f"seed-{seed}" if seed else "",
+                "replicate": key["replicate"],
                 "query_id": test_examples["example_id"].to_numpy(),
                 "rank": 1,
                 "prediction": is_positive.astype(int).astype(str),
@@ -199,22 +201,9 @@ class Classifier(Method):
                 "disease": test_examples["disease"].to_numpy(),
                 "category": test_examples["category"].to_numpy(),
                 "fewest": task.tables["splits"]["fewest"].iloc[0],
-                "curve": json.dumps(curve),
+                "curves": json.dumps([{**key, **epoch} for epoch in curve]),
             }
         )
-
-    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """Separate the predictions from the table `curves`, the mean loss of each epoch.
-
-        Its columns: `variant, replicate, target, epoch, train, validation`.
-        """
-        curves = [
-            {**dict(zip(CURVE, key, strict=True)), **epoch}
-            for key, rows in predictions.groupby(CURVE, sort=False)
-            for epoch in json.loads(rows["curve"].iloc[0])
-        ]
-        table = pd.DataFrame(curves, columns=[*CURVE, "epoch", "train", "validation"])
-        return predictions.drop(columns="curve"), {"curves": table}
 
     def _train(
         self,

@@ -1,5 +1,6 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -52,8 +53,8 @@ def probe(
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
     Raises:
-        BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
-            those of its NOTES, and so are not outputs of the stage.
+        BadInput: as `prepare`; a score is not a number (with the query); the predictions lack a
+            column of the method's NOTES.
     """
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     try:
@@ -67,13 +68,14 @@ def probe(
         executor = in_this_process
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
-    predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
-    if {*notes} != {*probing.prober.NOTES}:
-        problem = f"the method's notes are {[*notes]}, its NOTES name {[*probing.prober.NOTES]}"
-        raise BadInput(f"methods/{method}.py", problem, "name all, then run medprobe pipeline")
-    for name, note in notes.items():
+    predictions = pd.concat(parts, ignore_index=True)
+    notes = probing.prober.NOTES
+    if missing := [name for name in notes if name not in predictions]:
+        raise BadInput(f"methods/{method}.py", f"NOTES name {missing[0]}, predictions lack it")
+    for name, columns in notes.items():
+        rows = [row for text in predictions.pop(name).unique() for row in json.loads(text)]
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
-            note.to_csv(path, index=False, lineterminator="\n")
+            pd.DataFrame(rows, columns=[*columns]).to_csv(path, index=False, lineterminator="\n")
     write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
     used_parts = (path for _, paths in probing.parts() for path in paths)
     record_used(f"{model}/{method}/{benchmark}", used_parts)
