@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from bench import folder_pages
 
 from medprobe import check
 from medprobe.cli import main
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *folder_pages.list_pages(),
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"
 GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
