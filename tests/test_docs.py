@@ -189,11 +189,11 @@ def test_the_citation_is_whole() -> None:
 
 
 def test_the_changelog_has_its_sections() -> None:
-    unreleased, release = text(ROOT / "CHANGELOG.md").split("\n## ")[1:3]
-    assert unreleased.startswith("[Unreleased]")
+    _, *sections = text(ROOT / "CHANGELOG.md").split("\n## ")
+    releases = [section for section in sections if not section.startswith("[Unreleased]")]
     project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-    assert release.startswith(f"[{project['version']}] - 20")
-    assert "### Numbers changed" in release
+    assert releases[0].startswith(f"[{project['version']}] - 20")
+    assert all("### Numbers changed" in release for release in releases[:-1])
 
 
 def test_the_readme_draws_the_stages_that_there_are() -> None:
