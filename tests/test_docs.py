@@ -196,6 +196,14 @@ def test_the_changelog_has_its_sections() -> None:
     assert all("### Numbers changed" in release for release in releases[:-1])
 
 
+def test_a_release_has_at_most_fifteen_entries() -> None:
+    """Beside the numbers that changed and what is gone, which are named one by one."""
+    for release in text(ROOT / "CHANGELOG.md").split("\n## ")[1:]:
+        kinds = [part.partition("\n") for part in release.split("\n### ")[1:]]
+        entries = {kind: entry_list.count("\n- ") for kind, _, entry_list in kinds}
+        assert sum(entries.get(kind, 0) for kind in ("Added", "Changed", "Fixed")) <= 15, entries
+
+
 def test_the_readme_draws_the_stages_that_there_are() -> None:
     [drawing] = blocks(ROOT / "README.md", "mermaid")
     stages = {path.stem for path in (ROOT / "src/medprobe/stages").glob("[a-z]*.py")}
