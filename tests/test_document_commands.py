@@ -160,6 +160,7 @@ def restore_params(project: Project) -> None:
 # Page and beginning of a command: what its reader has done or has by then.
 BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("README.md", "cp"): copy_umls,
+    ("README.md", "medprobe adopt"): leave_out_sweeps,
     ("README.md", "medprobe run"): write_drugs,
     ("expert-evaluation.md", "medprobe annotate prompts"): build_lipid,
     ("library.md", "medprobe run"): write_drugs,
