@@ -51,12 +51,12 @@ test-fast: $(READY) ## install, and run the tests that start neither DVC nor a b
 
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
-	pytest tests/test_cluster.py
+	pytest tests/extensions/cluster/test_cluster.py
 
 lm-eval: $(READY) ## install lm-evaluation-harness apart, and run the exported tasks with it
 	$(PYTHON) -m venv build/lm-eval
 	build/lm-eval/bin/pip install --quiet 'lm_eval[hf]'
-	MEDPROBE_LM_EVAL=$(CURDIR)/build/lm-eval/bin/lm-eval pytest tests/test_lm_eval.py
+	MEDPROBE_LM_EVAL=$(CURDIR)/build/lm-eval/bin/lm-eval pytest tests/extensions/exchange/test_lm_eval.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src

@@ -6,7 +6,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-STARTS_DVC = {"Project", "Repo"}  # of medprobe.testing.project and of dvc.repo
+STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
 COSTLY = (

@@ -10,11 +10,11 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-INIT = Path("src/medprobe/commands/init.py")
+INIT = Path("src/medprobe/pipeline/init.py")
 
 
 def files() -> list[str]:
-    """`FILES` of commands/init.py, read off its text: the package's libraries are not there yet."""
+    """`FILES` of pipeline/init.py, read off its text: the package's libraries are not there yet."""
     for node in ast.parse(INIT.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "FILES":
             assert node.value is not None

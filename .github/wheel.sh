@@ -3,6 +3,7 @@
 # Usage: .github/wheel.sh dist/medprobe-*.whl [python]
 set -euo pipefail
 wheel=$(realpath "$1")
+tests=$(realpath "$(dirname "$0")/../tests")
 python=${2:-python3}
 folder=$(mktemp --directory)
 trap 'rm -rf "$folder"' EXIT
@@ -13,14 +14,14 @@ cd "$folder"
 "$python" -m venv bare
 bare/bin/pip install --quiet "$wheel"
 bare/bin/pip list --format=freeze | wc --lines | sed 's/$/ packages without extras/'
-bare/bin/python - <<'PYTHON'
+PYTHONPATH=$tests bare/bin/python - <<'PYTHON'
 from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
 
 import medprobe
-from medprobe.testing import tiny
+from helpers import tiny
 
 absent = [name for name in ("dvc", "mlflow", "great_expectations", "polars") if find_spec(name)]
 assert not absent, absent

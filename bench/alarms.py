@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from medprobe.quality.leaks import Diseases, normalise
-from medprobe.quality.likely import LikelyDiseases
-from medprobe.sources import medlama
+from medprobe.gate.leaks import Diseases, normalise
+from medprobe.papers.diskne.likely import LikelyDiseases
+from medprobe.papers.medlama import source as medlama
 from medprobe.sources.mentions import Mentions
 
 RELATIONS: Final = ("disease_mapped_to_gene", "may_treat", "may_prevent", "occurs_after")

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.figures import plots
-from medprobe.figures.rows import Drawing
 from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Cell, Table
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, cell, format_difference, metric
 from medprobe.report.sections.calibration import DOSES, NEVER
 from medprobe.report.verdicts import MARK, p_value

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from medprobe.cluster.executor import Cluster
 from medprobe.core.executor import Job
 from medprobe.core.params import EngineParams
+from medprobe.extensions.cluster.executor import Cluster
 
 SECTIONS = ("tiny", "busy")
 ENGINE = EngineParams(device="cpu", executor="ray")

@@ -15,9 +15,9 @@ from scipy.stats import norm
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring, find
-from medprobe.metrics.f1 import SCORER as F1
-from medprobe.metrics.rank_changes import shares
 from medprobe.metrics.summary import summarise
+from medprobe.papers.context.rank_changes import shares
+from medprobe.papers.diskne.metrics.f1 import SCORER as F1
 
 CONFIDENCE: Final = 0.95
 RESAMPLES: Final = 300

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from medprobe.testing.project import environment
+from helpers.project import environment
 
 ROOM: Final = (0, 8, 64, 512)  # KiB that are left
 RESULTS: Final = ("metrics", "reports", "outputs")

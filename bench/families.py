@@ -17,16 +17,16 @@ import pandas as pd
 
 from bench.made import CPU
 from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
-from medprobe.benchmarks.medlama.prompts import HUMAN_PROMPTS
-from medprobe.benchmarks.medlama.wordings import WORDINGS
 from medprobe.core.places import BENCHMARKS, MODELS
 from medprobe.core.tables import FAMILIES, ORIGINAL, BenchmarkTables
 from medprobe.engine.load import token_counter, use_threads
+from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods import Method, Task
-from medprobe.methods.contrastive import ORIGINAL as UNREWIRED
-from medprobe.methods.contrastive import Contrastive
-from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
+from medprobe.papers.medlama.benchmarks.medlama.prompts import HUMAN_PROMPTS
+from medprobe.papers.medlama.benchmarks.medlama.wordings import WORDINGS
+from medprobe.papers.medlama.methods.contrastive import ORIGINAL as UNREWIRED
+from medprobe.papers.medlama.methods.contrastive import Contrastive
 
 RELATION: Final = "may_treat"
 METHODS: Final[dict[str, tuple[Callable[[], Method], str]]] = {  # and the pass that is measured

@@ -28,9 +28,9 @@ from typing import Any, Final
 import psutil
 
 from bench import disks
-from medprobe import fork_server
-from medprobe.testing import damage, tiny
-from medprobe.testing.project import Project, environment
+from helpers import damage, tiny
+from helpers.project import Project, environment
+from medprobe.pipeline import fork_server
 from medprobe.tracking import lineage
 
 COMPARED: Final = ("metrics", "reports", "outputs")

@@ -24,11 +24,12 @@ from bench import broken_facts, broken_sources
 from bench.broken import Cases, Tables
 from bench.broken_diskne import DISKNE, SYNONYMS
 from medprobe import benchmarks
-from medprobe.commands.sample import sample
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, parse_section
 from medprobe.core.places import EXPECTATIONS
-from medprobe.quality import gate, suites
+from medprobe.gate import run as gate
+from medprobe.gate import suites
+from medprobe.pipeline.sample import sample
 
 ROOT: Final = Path(__file__).parents[1]
 DOCUMENT: Final = ROOT / "docs/reference/gate.md"

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mlflow import MlflowClient
 
-from medprobe.testing.project import SMALL, Project, environment
+from helpers.project import SMALL, Project, environment
 
 CLEAN = "up to date"
 

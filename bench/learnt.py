@@ -14,10 +14,10 @@ import torch
 import transformers
 from tokenizers import ByteLevelBPETokenizer
 
-from medprobe.benchmarks import medlama_released
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.tables import SLOT, BenchmarkTables
+from medprobe.papers.medlama.benchmarks import medlama_released
 
 FOLDER: Final = Path("build/learnt")
 RELEASED: Final = "MEDPROBE_RELEASED_DATA"

@@ -28,10 +28,10 @@ from medprobe.engine.batching import pad_rows
 from medprobe.engine.encode import encode
 from medprobe.engine.load import load, use_threads
 from medprobe.engine.training_state import StateFile
+from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
-from medprobe.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.methods.optiprompt import Optiprompt
 from medprobe.methods.xfactr import Xfactr

@@ -29,25 +29,25 @@ import pandas as pd
 import yaml
 
 from bench.calibration import paired_test, times_read
-from medprobe.commands.sample import sample
 from medprobe.core import params as settings
 from medprobe.core import places
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import BenchmarkTables, read_predictions
+from medprobe.extensions.families.metrics.consistency import by_change, by_family, read_members
+from medprobe.extensions.trust.metrics.trust import rankings
 from medprobe.metrics import FACTS, Scoring
-from medprobe.metrics.consistency import by_change, by_family, read_members
 from medprobe.metrics.results import write_csv
 from medprobe.metrics.summary import read_queries
-from medprobe.metrics.trust import rankings
+from medprobe.pipeline.sample import sample
+from medprobe.pipeline.stages.build import build
+from medprobe.pipeline.stages.probe import probe
+from medprobe.pipeline.stages.train import train
 from medprobe.report.sections.calibration import NEVER
 from medprobe.sample.corpus import list_documents
 from medprobe.sample.files import write_lines
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import Entity, Fact, World
 from medprobe.sample.world import build as build_world
-from medprobe.stages.build import build
-from medprobe.stages.probe import probe
-from medprobe.stages.train import train
 
 FOLDER: Final = Path("outputs/names")
 RESULT: Final = Path("bench/names.csv")

@@ -37,11 +37,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from medprobe import benchmarks
-from medprobe.benchmark_statistics import statistics
-from medprobe.benchmarks.medlama.prompts import RELATIONS
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.tables import FAMILY, BenchmarkTables
+from medprobe.metrics.benchmark_statistics import statistics
+from medprobe.papers.medlama.benchmarks.medlama.prompts import RELATIONS
 
 HERE = Path(__file__).parent.parent
 QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations
@@ -275,7 +275,7 @@ def of(name: str, models: Sequence[str]) -> Callable[[], None]:
 
 
 def build() -> None:
-    from medprobe.stages.build import build as stage
+    from medprobe.pipeline.stages.build import build as stage
 
     stage("medlama", params())
     queries = pd.read_parquet(places.BENCHMARKS / "medlama/queries.parquet", columns=["subset"])
@@ -290,7 +290,7 @@ def umls() -> None:
 
 def validate() -> None:
     from medprobe.core.errors import BadInput
-    from medprobe.stages.validate import validate as stage
+    from medprobe.pipeline.stages.validate import validate as stage
 
     try:
         stage("medlama", params())
@@ -299,14 +299,14 @@ def validate() -> None:
 
 
 def score() -> None:
-    from medprobe.stages.score import score as stage
+    from medprobe.pipeline.stages.score import score as stage
 
     stage(params())
 
 
 def track() -> None:
-    from medprobe.stages.significance import significance
-    from medprobe.stages.track import track as stage
+    from medprobe.pipeline.stages.significance import significance
+    from medprobe.pipeline.stages.track import track as stage
     from medprobe.tracking import store
 
     significance(params())
@@ -321,8 +321,8 @@ def track() -> None:
 
 
 def compare() -> None:
-    from medprobe.stages.compare import compare as stage
-    from medprobe.stages.significance import significance
+    from medprobe.pipeline.stages.compare import compare as stage
+    from medprobe.pipeline.stages.significance import significance
 
     significance(params())
     stage(params())
@@ -332,7 +332,7 @@ def compare() -> None:
 
 def opened() -> None:
     """Print how long a browser takes to open the page, where a row made one."""
-    from medprobe.testing.browser import find_missing, open_browser
+    from helpers.browser import find_missing, open_browser
 
     page = Path(places.REPORTS / "index.html")
     if not page.is_file() or find_missing():

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from helpers.browser import find_missing, open_browser, set_view
 from medprobe.core.places import REPORTS
-from medprobe.testing.browser import find_missing, open_browser, set_view
 from medprobe.tracking import store
 from medprobe.tracking.pages import CURRENT
 

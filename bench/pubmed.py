@@ -19,8 +19,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from medprobe.benchmarks import lipid
-from medprobe.benchmarks.lipid.rules import OURS, keyword_pattern
+from medprobe.papers.template_free.benchmarks import lipid
+from medprobe.papers.template_free.benchmarks.lipid.rules import OURS, keyword_pattern
 
 NAMES = 4461  # chemicals and genes of the paper's lists
 FILES = 8

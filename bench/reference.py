@@ -16,12 +16,12 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from medprobe import benchmarks, methods
-from medprobe.benchmarks.context.facts import Relation
 from medprobe.cli import main
 from medprobe.core import params
-from medprobe.engine.rewiring import RewireSettings
+from medprobe.papers.context.benchmarks.context.facts import Relation
+from medprobe.papers.context.documents import Resource
+from medprobe.papers.medlama.rewiring import RewireSettings
 from medprobe.sample.settings import Continuation, SampleSettings, TrainingRecipe
-from medprobe.sources.documents import Resource
 
 HEAD: Final = "| setting | default | meaning |\n| --- | --- | --- |"
 SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and class of each

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from medprobe.benchmarks import medlama
-from medprobe.benchmarks.medlama.prompts import RELATIONS
+from medprobe.papers.medlama.benchmarks import medlama
+from medprobe.papers.medlama.benchmarks.medlama.prompts import RELATIONS
 from medprobe.sources import rrf
 
 TENTH = 8_000_000  # rows of MRREL; MRCONSO has a fifth of that

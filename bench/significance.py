@@ -37,7 +37,6 @@ import pandas as pd
 from scipy.stats import norm
 
 from bench import coverage
-from medprobe.baselines import baselines
 from medprobe.benchmarks import find as find_builder
 from medprobe.core.commonest import answer_keys
 from medprobe.core.params import ScoreParams
@@ -48,8 +47,10 @@ from medprobe.core.tables import (
     QUERY_COLUMNS,
     BenchmarkTables,
 )
+from medprobe.extensions.trust.metrics import trust
 from medprobe.library.probing import pair
-from medprobe.metrics import Scoring, trust
+from medprobe.metrics import Scoring
+from medprobe.metrics.baselines import baselines
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,

@@ -17,14 +17,14 @@ from typing import Any, Final
 import pandas as pd
 import yaml
 
-from medprobe.commands.sample import sample
 from medprobe.core import params as settings
 from medprobe.core import places
 from medprobe.core.params import Params
-from medprobe.stages.build import build
-from medprobe.stages.probe import probe
-from medprobe.stages.rewire import rewire
-from medprobe.stages.train import train
+from medprobe.papers.medlama.stages.rewire import rewire
+from medprobe.pipeline.sample import sample
+from medprobe.pipeline.stages.build import build
+from medprobe.pipeline.stages.probe import probe
+from medprobe.pipeline.stages.train import train
 from medprobe.tracking.lineage import followed
 
 FOLDER: Final = Path("outputs/calibration")

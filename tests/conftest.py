@@ -24,7 +24,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
     Tests must not write into it.
     """
-    from medprobe.testing import tiny
+    from helpers import tiny
 
     folders: dict[str, Path] = {}
 
@@ -45,7 +45,7 @@ def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     from filelock import FileLock
 
-    from finished_project import run_project
+    from helpers.finished_project import run_project
 
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -100,7 +100,7 @@ def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
 
 @pytest.mark.parametrize("method", methods.list_names())
 def test_probing_reaches_few_files(method: str) -> None:
-    files = closure("medprobe.stages.probe", plugins={"methods": [method]})
+    files = closure("medprobe.pipeline.stages.probe", plugins={"methods": [method]})
     limit = PROBING + BACKENDS * (len(methods.find(method).NEEDS - {"weights"}) > 0)
     assert len(files) <= limit, [path.relative_to(ROOT).as_posix() for path in files]
 

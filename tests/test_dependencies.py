@@ -4,12 +4,12 @@ import ast
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[1]
+from helpers import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NOT_IMPORTED = {
     "ruamel-yaml-clib",  # DVC reads its files by it
@@ -28,7 +28,7 @@ def declared(*extras: str) -> set[str]:
 
 
 def imported() -> dict[str, set[str]]:
-    """The distributions that give each imported package of others; `medprobe.testing`, which only
+    """The distributions that give each imported package of others; `helpers`, which only
     tests and benches use, is left out."""
     packages = set()
     testing = ROOT / "src/medprobe/testing"

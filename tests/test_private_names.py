@@ -7,12 +7,11 @@ such as `import_module("torch.nn")` names in a string. What an object of a libra
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-from medprobe import fork_server
+from helpers import ROOT
+from medprobe.pipeline import fork_server
 
-ROOT = Path(__file__).parent.parent
 LIBRARIES: Final = {
     *("dvc", "mlflow", "torch", "transformers", "great_expectations", "pandas", "polars"),
     *("atexit", "multiprocessing", "threading", "weakref"),

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from medprobe.backends import Ability, PluginModel, is_served, read_plugin_model, read_record
 from medprobe.backends.base import Backend, PluginBackend
-from medprobe.backends.served import open_server
 from medprobe.backends.transformers import Transformers
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind
 from medprobe.engine.inspection import Head, inspect, load_tokenizer, read_config
+from medprobe.extensions.servers.backends.served import open_server
 
 NEEDED: Final[dict[Ability, tuple[str, ...]]] = {  # what a plugin defines for each ability
     "write": ("write", "answer_length"),
@@ -58,7 +58,7 @@ def find_tokenizer(folder: Path) -> Any:
 
 def _find_plugin(model: PluginModel, folder: Path) -> type[PluginBackend]:
     """Return the class of a backend from outside, which has a method for each ability."""
-    backends = plugins.find_plugins("backends")
+    backends = plugins.find_outside_plugins("backends")
     if model.backend not in backends:
         problem = f"no backend '{model.backend}'{nearest(model.backend, [*backends])}"
         raise BadInput(folder, problem, "add it to plugins/backends, or install its package")

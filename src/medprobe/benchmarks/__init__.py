@@ -4,12 +4,10 @@ Each ends with its `BENCHMARK`:
 
     BENCHMARK = Benchmark(METADATA, Settings, build)
 
-A builder can also be in a project's folder `plugins/benchmarks`, or an entry point
-`medprobe.benchmarks` of another package. A project can build several benchmarks with one builder,
-each under its own name in `params.yaml`.
+A builder is in the folder `benchmarks` of any place of plugins (`core.plugins`). A project can
+build several benchmarks with one builder, each under its own name in `params.yaml`.
 """
 
-import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +53,7 @@ def list_names() -> list[str]:
         >>> "medlama" in list_names()
         True
     """
-    folder = Path(__path__[0])
-    files = [*folder.glob("[!.]*.py"), *folder.glob("[!.]*/__init__.py")]
-    builders = [path for path in files if "\nBENCHMARK = " in path.read_text(encoding="utf-8")]
-    names = [path.parent.name if path.name == "__init__.py" else path.stem for path in builders]
-    return sorted([*names, *plugins.find_plugins("benchmarks", names)])
+    return [*plugins.find_plugins("benchmarks")]
 
 
 def find(name: str) -> Benchmark:
@@ -75,13 +69,11 @@ def find(name: str) -> Benchmark:
         >>> find("medlama").metadata.primary_metric
         'acc_at_1'
     """
-    if name not in (names := list_names()):
-        remedy = f"one of {', '.join(names)}"
-        raise BadInput("benchmarks", f"no builder '{name}'{nearest(name, names)}", remedy)
-    if outside := plugins.find_plugins("benchmarks").get(name):
-        plugin: Benchmark = plugins.load(outside, "BENCHMARK", Benchmark)
-        return plugin
-    builder: Benchmark = vars(importlib.import_module(f"{__name__}.{name}"))["BENCHMARK"]
+    found = plugins.find_plugins("benchmarks")
+    if name not in found:
+        problem = f"no builder '{name}'{nearest(name, [*found])}"
+        raise BadInput("benchmarks", problem, f"one of {', '.join(found)}")
+    builder: Benchmark = plugins.load(found[name], "BENCHMARK", Benchmark)
     return builder
 
 

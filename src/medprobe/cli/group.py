@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from medprobe import fork_server
-from medprobe.commands import timings
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
+from medprobe.pipeline import fork_server, timings
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
@@ -50,8 +49,8 @@ def example(*lines: str) -> str:
 
 def load_params(*, required: bool = False) -> "Params":
     """Read params.yaml; outside a project, where it is not required, take the defaults."""
-    from medprobe import check
     from medprobe.core.params import Params
+    from medprobe.pipeline import check
 
     return check.loaded() if required or check.PARAMS.is_file() else Params()
 

@@ -20,7 +20,7 @@ def init(folder: Path) -> None:
 
     Next, run `medprobe sample` or add your own sources, edit params.yaml, and run `medprobe repro`.
     """
-    from medprobe.commands.init import init as create
+    from medprobe.pipeline.init import init as create
 
     create(folder)
     click.echo(f"created {folder}: put sources into its data/, and name them in params.yaml")
@@ -30,8 +30,8 @@ def init(folder: Path) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing folder, with all its files.")
 def sample(force: bool) -> None:
     """Write the sample world into data/: synthetic sources in the real file formats."""
-    from medprobe import check
-    from medprobe.commands.sample import sample as write
+    from medprobe.pipeline import check
+    from medprobe.pipeline.sample import sample as write
 
     if not force and places.DATA.exists() and any(places.DATA.iterdir()):
         raise BadInput(places.DATA, "already has files", "move them, or replace them by --force")
@@ -65,14 +65,14 @@ def import_(
     PATH  a clone, an unpacked archive or a folder that contains the files
     """
     if what == "results":
-        from medprobe.commands.import_results import import_results
+        from medprobe.extensions.exchange.commands.import_results import import_results
 
         name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
         click.echo(f"copied to {places.IMPORTED / name}; now: write")
         click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
         click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
         return
-    from medprobe.commands.imports import import_files
+    from medprobe.cli.imports import import_files
 
     import_files(what, path, places.DATA, force=force)
 
@@ -88,7 +88,7 @@ def adopt(paper: str, yes: bool) -> None:
     \b
     PAPER  a name from `medprobe list papers`
     """
-    from medprobe.commands import adopt as command
+    from medprobe.pipeline import adopt as command
 
     old_text, new_text = command.adopt(paper)
     if old_text == new_text:
@@ -104,7 +104,7 @@ def adopt(paper: str, yes: bool) -> None:
 @main.command(epilog=example("medprobe pipeline"))
 def pipeline() -> None:
     """Write dvc.yaml again, after a new method, builder or import in the code."""
-    from medprobe.commands.pipeline import write
+    from medprobe.pipeline.dvc_yaml import write
 
     for path in write():
         click.echo(f"{path} written")
@@ -114,8 +114,8 @@ def pipeline() -> None:
 @json_option
 def doctor(*, as_json: bool) -> None:
     """Check params.yaml and dvc.yaml, and list the available sources and models."""
-    from medprobe import check
-    from medprobe.commands.doctor import doctor as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.doctor import doctor as run
 
     check.check(params := check.loaded())
     run(params, places.DATA, as_json=as_json)
@@ -132,11 +132,11 @@ def clean(yes: bool) -> None:
     """
     from rich.filesize import decimal
 
-    from medprobe import check
-    from medprobe.commands import clean as command
-    from medprobe.commands.repro import exclusive_lock
-    from medprobe.commands.stale_stages import find_stale_stages
     from medprobe.core import files
+    from medprobe.pipeline import check
+    from medprobe.pipeline import clean as command
+    from medprobe.pipeline.repro import exclusive_lock
+    from medprobe.pipeline.stale_stages import find_stale_stages
     from medprobe.tracking import garbage
 
     check.check(params := check.loaded())
@@ -174,7 +174,7 @@ def list_(what: str, *, as_json: bool) -> None:
     WHAT  models of params.yaml, methods, builders of benchmarks, metrics, papers, or
           checkpoints of the papers: the names for `published`
     """
-    from medprobe.commands.list_ import list_ as show
+    from medprobe.cli.list_ import list_ as show
 
     show(what, load_params(required=what == "models"), as_json=as_json)
 
@@ -183,8 +183,8 @@ def list_(what: str, *, as_json: bool) -> None:
 @json_option
 def plan(*, as_json: bool) -> None:
     """List the stages that would run, with the time that each took before."""
-    from medprobe import check
-    from medprobe.commands.plan import plan as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.plan import plan as run
 
     run(check.loaded(), as_json=as_json)
 
@@ -199,8 +199,8 @@ def plan(*, as_json: bool) -> None:
 )
 def repro(jobs: int) -> None:
     """Run all stages that are out of date, as `dvc repro` does, but several at a time."""
-    from medprobe import check
-    from medprobe.commands.repro import repro as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.repro import repro as run
 
     check.loaded()
     run(jobs)
@@ -219,7 +219,7 @@ def gate(base: str) -> None:
 
     A failing build or gate stops no other one. All failures are listed at the end.
     """
-    from medprobe import check
-    from medprobe.commands.gate import gate as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.gate import gate as run
 
     run(check.loaded(), base)

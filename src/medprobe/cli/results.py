@@ -55,7 +55,7 @@ def run(
     \b
     MODEL  a model of params.yaml, or the folder of a checkpoint
     """
-    from medprobe.commands.ask import run as probe
+    from medprobe.cli.ask import run as probe
     from medprobe.core.errors import BadInput
 
     if Path(model).parts[1:] and not Path(model).exists():
@@ -97,7 +97,7 @@ def ask(
     MODEL   a model of params.yaml, or the folder of a checkpoint
     PROMPT  a text with one slot [Y]
     """
-    from medprobe.commands.ask import ask as run
+    from medprobe.cli.ask import ask as run
 
     params = load_params(required=benchmark is not None or not Path(model).is_dir())
     run(model, prompt, method, benchmark, params, as_json=as_json)
@@ -114,8 +114,8 @@ def show(benchmark: str, query: str, *, as_json: bool) -> None:
     BENCHMARK  a benchmark of params.yaml
     QUERY      the identifier of a query, as reports/queries/BENCHMARK.html lists it
     """
-    from medprobe import check
-    from medprobe.commands.show import show as run
+    from medprobe.cli.show import show as run
+    from medprobe.pipeline import check
 
     run(benchmark, query, check.loaded(), as_json=as_json)
 
@@ -133,8 +133,8 @@ def diff(benchmark: str, a: str, b: str, *, as_json: bool) -> None:
     A          a system: MODEL/METHOD
     B          the system to compare it with
     """
-    from medprobe import check
-    from medprobe.commands.show import diff as run
+    from medprobe.cli.show import diff as run
+    from medprobe.pipeline import check
 
     run(benchmark, a, b, check.loaded(), as_json=as_json)
 
@@ -188,8 +188,8 @@ def annotate(
     BENCHMARK  a benchmark of params.yaml
     NAME       the sheets go to data/annotations/NAME
     """
-    from medprobe import check
-    from medprobe.commands import annotate as command
+    from medprobe.papers.medlama.commands import annotate as command
+    from medprobe.pipeline import check
 
     params = check.loaded()
     params.builder(benchmark)
@@ -257,14 +257,14 @@ def export(
     BENCHMARK  the benchmark to write
     """
     if benchmark is not None:
-        from medprobe.commands import export_benchmark
+        from medprobe.extensions.exchange.commands import export_benchmark
 
         if view != "benchmark" or not tool or not out:
             raise click.UsageError("expected: export benchmark NAME --to lm-eval --out DIR")
         export_benchmark.export(benchmark, out, licensed=licensed)
         click.echo(f"wrote {out}; its README.md explains how to use it")
         return
-    from medprobe.commands.export import export as text
+    from medprobe.cli.export import export as text
     from medprobe.library.project import results
 
     if as_json == bool(form):
@@ -288,7 +288,7 @@ def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> Non
 
     The exit status is 1 if a headline, or more numbers than allowed, changed too much.
     """
-    from medprobe.commands.moved import compare_with, describe
+    from medprobe.pipeline.moved import compare_with, describe
 
     result = compare_with(since)
     if as_json:
@@ -317,8 +317,8 @@ def ui(port: int) -> None:
     import time
     from contextlib import nullcontext
 
-    from medprobe import check
-    from medprobe.stages import track as stage
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages import track as stage
     from medprobe.tracking import pages, store
 
     params = check.loaded()

@@ -53,7 +53,7 @@ def open_executor(
 
         yield on_this_machine or in_this_process
         return
-    from medprobe.cluster.executor import Cluster
+    from medprobe.extensions.cluster.executor import Cluster
 
     with Cluster(engine) as cluster:
         yield cluster
@@ -71,7 +71,7 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
             "device": device_name(choose_device(engine.device)),
             "tokens": token_counter["tokens"],
         }
-    from medprobe.cluster.executor import Cluster
+    from medprobe.extensions.cluster.executor import Cluster
 
     assert isinstance(executor, Cluster)
     workers = "; ".join(executor.staff.costs())
@@ -99,8 +99,8 @@ def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
 @main.command("check", epilog=example("medprobe check"))
 def check_() -> None:
     """Check every setting in params.yaml, before any other stage runs."""
-    from medprobe import check
     from medprobe.core.files import replacing
+    from medprobe.pipeline import check
 
     check_libraries()
     check.check(params := check.loaded())
@@ -116,7 +116,7 @@ def check_() -> None:
 @main.command(epilog=example("medprobe code"))
 def code() -> None:
     """List the files of the package on which each stage depends."""
-    from medprobe.commands.pipeline import write_code_lists
+    from medprobe.pipeline.dvc_yaml import write_code_lists
 
     check_libraries()
     write_code_lists()
@@ -126,8 +126,8 @@ def code() -> None:
 @add_options("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
-    from medprobe import check
-    from medprobe.stages.build import build as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.build import build as run
 
     params = check.loaded()
     with (
@@ -141,8 +141,8 @@ def build(benchmark: str) -> None:
 @add_options("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
-    from medprobe import check
-    from medprobe.stages.validate import validate as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.validate import validate as run
 
     params = check.loaded()
     with checked_code("validate", benchmarks=[params.builder(benchmark)]):
@@ -153,8 +153,8 @@ def validate(benchmark: str) -> None:
 @add_options("set")
 def validate_sentences(sentence_set: str) -> None:
     """Check a sentence set against its expectations; rewiring requires that it passes."""
-    from medprobe import check
-    from medprobe.stages.validate import validate_sentences as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.validate import validate_sentences as run
 
     with checked_code("validate", benchmarks=[]):
         run(sentence_set, check.loaded())
@@ -171,8 +171,8 @@ model_option = click.option(
 @model_option
 def train(model: str) -> None:
     """Train a sample model from scratch, or from the model that it continues."""
-    from medprobe import check
-    from medprobe.stages.train import train as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.train import train as run
 
     with checked_code("train"):
         run(model, check.loaded(), places.MODELS / model)
@@ -182,8 +182,8 @@ def train(model: str) -> None:
 @model_option
 def fetch(model: str) -> None:
     """Copy a model's checkpoint from the hub or a folder into outputs/models."""
-    from medprobe import check
-    from medprobe.stages.fetch import fetch as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.fetch import fetch as run
 
     with checked_code("fetch"):
         run(model, check.loaded(), places.MODELS / model)
@@ -193,8 +193,8 @@ def fetch(model: str) -> None:
 @model_option
 def prove(model: str) -> None:
     """Ask the server of a model what it can do, before it is probed."""
-    from medprobe import check
-    from medprobe.stages.prove import prove as run
+    from medprobe.extensions.servers.stages.prove import prove as run
+    from medprobe.pipeline import check
 
     with checked_code("prove"):
         run(model, check.loaded(), places.MODELS / model)
@@ -208,8 +208,8 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
     """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
     if (sweep is None) != (value is None):
         raise BadInput("rewire", "--sweep and --value go together", "give both or neither")
-    from medprobe import check
-    from medprobe.stages.rewire import rewire as run
+    from medprobe.papers.medlama.stages.rewire import rewire as run
+    from medprobe.pipeline import check
 
     params, swept = check.loaded(), (sweep, value) if sweep and value else None
     with checked_code("rewire"), open_executor(params.engine) as executor:
@@ -222,9 +222,9 @@ def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) 
 @add_options("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
-    from medprobe import check
     from medprobe.core.tables import read_refusal
-    from medprobe.stages.probe import probe as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.probe import probe as run
     from medprobe.tracking import lineage
 
     params = check.loaded()
@@ -247,7 +247,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
     if reason:
         click.echo(f"not asked: {reason}", err=True)
         return
-    from medprobe.stages.track import track_one  # whose libraries probing does not need
+    from medprobe.pipeline.stages.track import track_one  # whose libraries probing does not need
 
     track_one(model, method, benchmark, params)
 
@@ -256,8 +256,8 @@ def probe(model: str, method: str, benchmark: str) -> None:
 @add_options("benchmark")
 def baseline(benchmark: str) -> None:
     """Rank the commonest answers of each relation, without a model."""
-    from medprobe import check
-    from medprobe.stages.baseline import baseline as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.baseline import baseline as run
 
     check.loaded()
     with checked_code("baseline"):
@@ -268,8 +268,8 @@ def baseline(benchmark: str) -> None:
 @add_options("model")
 def imported(model: str) -> None:
     """Compute the predictions of a model whose results were imported."""
-    from medprobe import check
-    from medprobe.stages.imported import imported as run
+    from medprobe.extensions.exchange.stages.imported import imported as run
+    from medprobe.pipeline import check
 
     check.loaded()
     with checked_code("imported"):
@@ -279,8 +279,8 @@ def imported(model: str) -> None:
 @main.command(epilog=example("medprobe score"))
 def score() -> None:
     """Compute every metric from the predictions on disk."""
-    from medprobe import check
-    from medprobe.stages.score import score as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.score import score as run
 
     params = check.loaded()
     with (
@@ -293,9 +293,9 @@ def score() -> None:
 @main.command(epilog=example("medprobe significance"))
 def significance() -> None:
     """Compute the paired tests between all systems."""
-    from medprobe import check
     from medprobe.core.executor import in_processes
-    from medprobe.stages.significance import significance as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.significance import significance as run
 
     params = check.loaded()
     engine = params.engine.model_copy(update={"device": "cpu"})
@@ -306,9 +306,9 @@ def significance() -> None:
 @main.command(epilog=example("medprobe compare"))
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""
-    from medprobe import check
     from medprobe.core.executor import in_processes
-    from medprobe.stages.compare import compare as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.compare import compare as run
 
     with checked_code("compare", benchmarks=[]):
         run(check.loaded(), executor=in_processes)
@@ -317,8 +317,8 @@ def compare() -> None:
 @main.command(epilog=example("medprobe track"))
 def track() -> None:
     """Log all results to MLflow; results that are already logged are skipped."""
-    from medprobe import check
-    from medprobe.stages.track import track as run
+    from medprobe.pipeline import check
+    from medprobe.pipeline.stages.track import track as run
 
     with checked_code("track", benchmarks=[]):
         run(check.loaded(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline

@@ -16,10 +16,8 @@ from typing import Final
 from medprobe.core.errors import BadInput
 from medprobe.core.files import list_files
 from medprobe.core.places import CODE
-from medprobe.core.plugins import KINDS, Plugin, find_plugins, source_folders
+from medprobe.core.plugins import KINDS, PACKAGE, ROOT, Plugin, find_plugins, source_folders
 
-PACKAGE: Final = "medprobe"
-ROOT: Final = Path(__file__).parent.parent  # of the code that Python runs
 SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
 # Files that nothing reads: hidden ones, those of editors and of merges, documents.
 SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej|\.md)")
@@ -32,17 +30,16 @@ def closure(
 ) -> list[Path]:
     """Return the files that are read when these modules are imported and run, themselves included.
 
-    All imports count, also those inside functions, except under `if TYPE_CHECKING`. A package that
-    imports its modules by name (`importlib.import_module` in its `__init__`) counts with all of
-    them, and what finds plugins from outside (`plugins.KINDS`) with these; or with those that
-    `plugins` lists for it. The files of a plugin's own package count like ours. Data files of a
+    All imports count, also those inside functions, except under `if TYPE_CHECKING`. A module that
+    finds plugins (`plugins.KINDS`) counts with all plugins of its kind, or with those that
+    `plugins` lists. The files of a plugin's own package count like ours. Data files of a
     package (templates, YAML) count with the package. Four kinds of file do not count: a file with
     nothing but a docstring, the package's own `__init__`, which only re-exports names for
     notebooks, `MESSAGE_MODULES`, and documents and files of editors (`SCRATCH_FILE`).
 
     Args:
-        modules: Full names, such as `medprobe.stages.probe`.
-        plugins: For a package that imports by name, such as `methods`, the modules that are used.
+        modules: Full names, such as `medprobe.pipeline.stages.probe`.
+        plugins: For a kind of plugin, such as `methods`, the names of those that are used.
         root: The folder of the package `medprobe`.
 
     Returns:
@@ -54,8 +51,8 @@ def closure(
     >>> [path.name for path in closure("medprobe.core.answers")]
     ['__init__.py', 'answers.py', 'files.py', 'tables.py']
     """
-    plugin_names = dict(plugins or {})
-    kinds = {finder: kind for kind, finder in KINDS.items()}
+    used = dict(plugins or {})
+    kinds = {kind.finder: name for name, kind in KINDS.items()}
     folders = {**source_folders(), PACKAGE: root}
     files: dict[Path, None] = {}
     queue = list(modules)
@@ -69,15 +66,12 @@ def closure(
         if parent and _file(folders, parent).is_file():
             queue.append(parent)
         queue += _imports(folders, name, path)
-        is_registry = _imports_by_name(path)
-        kind = kinds.get(name, name.removeprefix(f"{PACKAGE}."))
-        outside = find_plugins(kind) if name in kinds else {}
-        built_in = _modules_below(path.parent) if is_registry else []
-        for plugin in plugin_names.get(kind, [*built_in, *outside]):
-            if plugin in outside:
-                queue.append(outside[plugin].module)
-            elif is_registry:
-                queue.append(f"{name}.{plugin}")
+        if kind := kinds.get(name):
+            found = find_plugins(kind, root)
+            chosen = [found[plugin] for plugin in used.get(kind, found)]
+            is_data = KINDS[kind].suffix != ".py"
+            files.update(dict.fromkeys(plugin.path for plugin in chosen if is_data))
+            queue += [plugin.module for plugin in chosen if not is_data]
         if path.name == "__init__.py":
             files.update(dict.fromkeys(_data(path.parent)))
     return sorted(path for path in files if path.suffix != ".py" or _has_code(path))
@@ -89,11 +83,16 @@ def package_files(root: Path = ROOT) -> list[Path]:
     return sorted(root / file for file in files if not any(map(_is_scratch, file.parts)))
 
 
+def stage_module(stage: str) -> str:
+    """Return the full name of the module of a stage, such as `probe`."""
+    return find_plugins("stages")[stage].module
+
+
 def list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
     """Return the path of the list of a stage's code, such as `outputs/code/build-medlama.txt`.
 
     Args:
-        stage: The name of its module in `medprobe.stages`.
+        stage: The name of its module in `medprobe.pipeline.stages`.
         plugins: As for `closure`.
     """
     return CODE / f"{'-'.join([stage, *chain.from_iterable(plugins.values())])}.txt"
@@ -125,7 +124,7 @@ def installed_plugins(
         files: What `closure` returned.
         used: Its argument `plugins`.
     """
-    for kind, finder in KINDS.items():
+    for kind, (finder, *_) in KINDS.items():
         plugins = find_plugins(kind) if module_file(finder) in files else {}
         for name, plugin in plugins.items():
             if plugin.lock and name in used.get(kind, [name]):
@@ -207,19 +206,6 @@ def _imports(folders: Mapping[str, Path], module: str, path: Path) -> Iterator[s
         for name in names:
             if name.split(".")[0] in folders and _file(folders, name).is_file():
                 yield name
-
-
-def _imports_by_name(path: Path) -> bool:
-    """Return whether a file is the `__init__` of a package that imports its modules by name."""
-    return path.name == "__init__.py" and any(
-        isinstance(node, ast.Attribute) and node.attr == "import_module"
-        for node in _nodes(path, path.stat().st_mtime_ns)
-    )
-
-
-def _modules_below(folder: Path) -> list[str]:
-    files = [path.stem for path in folder.glob("[!.]*.py") if path.stem != "__init__"]
-    return files + [path.parent.name for path in folder.glob("[!.]*/__init__.py")]
 
 
 def _data(folder: Path) -> list[Path]:

@@ -1,54 +1,91 @@
-"""Plugins from outside the package: of installed packages, and of the project's folder `plugins/`.
+"""Plugins: the parts of medprobe that are found by the names of their files.
 
-An installed package names its plugins as entry points of the groups `medprobe.methods`,
-`medprobe.benchmarks`, `medprobe.metrics` and `medprobe.backends`. A project has them in
-`plugins/<kind>/<name>.py` or `plugins/<kind>/<name>/__init__.py`; a name that begins with `_` is no
-plugin. They are listed without importing anything.
+A *place* is a folder with a folder for each kind of plugin, such as `methods/<name>.py` or
+`benchmarks/<name>/__init__.py`. There are five sorts of places, all of the same shape: the kernel
+itself, each folder of `papers/` and of `extensions/`, each package that an installed distribution
+names as an entry point of the group `medprobe.plugins`, and the project's own folder `plugins/`.
+A name that begins with `_` is no plugin. Plugins are listed without importing anything. Those of
+the kind `published` are data, YAML files.
 """
 
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS, PLUGINS
 
-KINDS: Final = {  # of plugins: the module that finds them
-    "methods": "medprobe.methods",
-    "benchmarks": "medprobe.benchmarks",
-    "metrics": "medprobe.metrics",
-    "backends": "medprobe.backends.finder",
-}
+PACKAGE: Final = "medprobe"
+ROOT: Final = Path(__file__).parent.parent  # of the code that Python runs
+GROUP: Final = "medprobe.plugins"  # of entry points
 PROJECT: Final = "medprobe_plugins"  # the package as which `plugins/` is imported
+
+
+class Kind(NamedTuple):
+    """A kind of plugin.
+
+    Attributes:
+        finder: the module that finds plugins of this kind. Code that imports it runs them all,
+            or those that the caller names (`core.code.closure`).
+        folder: where the kernel's own plugins are, below the package. Other places have them in
+            the folder of the kind's name. Empty: the kernel has none.
+        defines: how the text of a file shows that it is a plugin, as the kernel's folders have
+            other modules too; `{}` is the name of the plugin's class.
+        suffix: of its files.
+    """
+
+    finder: str
+    folder: str
+    defines: str = ""
+    suffix: str = ".py"
+
+
+KINDS: Final = {
+    "methods": Kind("medprobe.methods", "methods", "\nclass {}("),
+    "benchmarks": Kind("medprobe.benchmarks", "benchmarks", "\nBENCHMARK = "),
+    "metrics": Kind("medprobe.metrics", "metrics", "\nSCORER = "),
+    "backends": Kind("medprobe.backends.finder", "backends", "\nclass {}("),
+    "expectations": Kind("medprobe.gate", "gate/expectations"),
+    "sections": Kind("medprobe.report.sections", "report/sections", "\nSECTION = "),
+    "stages": Kind("medprobe.cli.stages", "pipeline/stages"),
+    "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
+    "imports": Kind("medprobe.cli.imports", ""),
+    "published": Kind("medprobe.core.papers", "", suffix=".yaml"),
+}
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin from outside the package.
+    """A plugin.
 
     Attributes:
         kind: one of `KINDS`.
         name: as in `params.yaml`.
         module: the full name of its module.
-        attribute: what the module defines; empty if the kind's rule names it.
-        file: of a project's plugin, relative to the project; None for an installed one.
-        package: the distribution and its version; empty for a project's plugin.
+        path: of its file.
+        file: of a project's plugin, relative to the project; otherwise None.
+        package: the distribution and its version; empty for a plugin of medprobe or the project.
     """
 
     kind: str
     name: str
     module: str
-    attribute: str = ""
+    path: Path
     file: Path | None = None
     package: str = ""
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it is none of medprobe's own."""
+        return bool(self.file or self.package)
 
     @property
     def origin(self) -> str:
@@ -58,7 +95,7 @@ class Plugin:
     @property
     def lock(self) -> Path | None:
         """The file that stands for an installed plugin's code as a dependency of DVC."""
-        return None if self.file else PLUGINS / self.kind / f"{self.name}.lock"
+        return PLUGINS / self.kind / f"{self.name}.lock" if self.package else None
 
 
 def class_name(name: str) -> str:
@@ -70,63 +107,106 @@ def class_name(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def find_plugins(kind: str, built_in: Collection[str] = ()) -> dict[str, Plugin]:
-    """Find the plugins of a kind from outside, by name.
+def find_plugins(kind: str, root: Path = ROOT) -> dict[str, Plugin]:
+    """Find all plugins of a kind, by name, in alphabetical order.
 
     Args:
         kind: one of `KINDS`.
-        built_in: names that a plugin must not have.
+        root: the folder of the package `medprobe`.
 
     Raises:
-        BadInput: two have one name, or one has the name of a built-in, or a name is malformed.
+        BadInput: two have one name, or a name is malformed.
     """
     plugins: dict[str, Plugin] = {}
-    for plugin in [*_of_packages(kind), *_of_project(kind)]:
-        if plugin.name in built_in:
+    for plugin in [*_of_medprobe(kind, root), *_of_packages(kind), *_of_project(kind)]:
+        if (other := plugins.get(plugin.name)) and not other.is_outside:
             problem = f"'{plugin.name}' is the name of one of medprobe's own {kind}"
             raise BadInput(plugin.origin, problem, "choose another name")
-        if plugin.name in plugins:
-            problem = f"'{plugin.name}' is also in {plugins[plugin.name].origin}"
+        if other:
+            problem = f"'{plugin.name}' is also in {other.origin}"
             raise BadInput(plugin.origin, problem, "rename or remove one")
-        if not plugin.name.isidentifier():
+        if KINDS[kind].suffix == ".py" and not plugin.name.isidentifier():
             problem = f"'{plugin.name}' is not a name of letters, digits and _"
             raise BadInput(plugin.origin, problem, "rename it")
         plugins[plugin.name] = plugin
-    return plugins
+    return dict(sorted(plugins.items()))
 
 
-def _of_packages(kind: str) -> list[Plugin]:
-    points = _entry_points(f"medprobe.{kind}", tuple(sys.path))
-    return [
-        Plugin(kind, point.name, point.module, point.attr, package=_distribution(point))
-        for point in sorted(points, key=lambda point: (point.name, point.value))
-    ]
+def find_outside_plugins(kind: str) -> dict[str, Plugin]:
+    """Find the plugins of a kind that are none of medprobe's own, by name.
+
+    Raises:
+        BadInput: as for `find_plugins`.
+    """
+    return {name: plugin for name, plugin in find_plugins(kind).items() if plugin.is_outside}
+
+
+def own_folders(root: Path = ROOT) -> list[Path]:
+    """List the folders of `papers/` and `extensions/`, which have the shape of `plugins/`."""
+    folders = [*(root / "papers").glob("[!._]*"), *(root / "extensions").glob("[!._]*")]
+    return sorted(folder for folder in folders if folder.is_dir())
 
 
 @cache
-def _entry_points(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """The entry points of a group; where packages are searched for keys the cache."""
-    return tuple(entry_points(group=group))
+def _of_medprobe(kind: str, root: Path) -> list[Plugin]:
+    """Those of the kernel, of `papers/*` and of `extensions/*`."""
+    kernel, defines = KINDS[kind].folder, KINDS[kind].defines
+    folders = [folder / kind for folder in own_folders(root)]
+    plugins = []
+    for folder in [root / kernel, *folders] if kernel else folders:
+        package = ".".join([PACKAGE, *folder.relative_to(root).parts])
+        for name, file in _files(folder, kind):
+            text = file.read_text(encoding="utf-8") if defines else ""
+            if defines.format(class_name(name)) in text:
+                plugins.append(Plugin(kind, name, f"{package}.{name}", file))
+    return plugins
+
+
+def _files(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
+    """The files and packages in a folder that can be plugins, with their names."""
+    files = folder.glob(f"[!._]*{KINDS[kind].suffix}")
+    for file in sorted([*files, *folder.glob("[!._]*/__init__.py")]):
+        yield file.parent.name if file.name == "__init__.py" else file.stem, file
+
+
+def _of_packages(kind: str) -> Iterator[Plugin]:
+    """Those of the packages that entry points name."""
+    for point in sorted(_entry_points(tuple(sys.path)), key=lambda point: point.value):
+        for name, file in _files(_folder(point) / kind, kind):
+            module = f"{point.value}.{kind}.{name}"
+            yield Plugin(kind, name, module, file, package=_distribution(point))
+
+
+@cache
+def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """The entry points of the group; where packages are searched for keys the cache."""
+    return tuple(entry_points(group=GROUP))
+
+
+def _folder(point: EntryPoint) -> Path:
+    """The folder of the package that an entry point names."""
+    spec = importlib.util.find_spec(point.value.partition(".")[0])
+    locations = [*(spec.submodule_search_locations or ())] if spec else []
+    folder = Path(locations[0] if locations else "", *point.value.split(".")[1:])
+    if not locations or not folder.is_dir():
+        problem = f"its entry point names a package {point.value}, which is not there"
+        raise BadInput(_distribution(point), problem, "install it again")
+    return folder
 
 
 def _distribution(point: EntryPoint) -> str:
-    return f"{point.dist.name}=={point.dist.version}" if point.dist else point.module
+    return f"{point.dist.name}=={point.dist.version}" if point.dist else point.value
 
 
-def _of_project(kind: str) -> list[Plugin]:
+def _of_project(kind: str) -> Iterator[Plugin]:
     """Those of the folder `plugins/` of the project that is the working folder."""
     if not PARAMS.is_file():
-        return []
-    folder, plugins = PLUGINS / kind, []
-    for file in sorted([*folder.glob("[!.]*.py"), *folder.glob("[!.]*/__init__.py")]):
-        name = file.parent.name if file.name == "__init__.py" else file.stem
-        if name.startswith("_") or file == folder / "__init__.py":
-            continue
+        return
+    for name, file in _files(PLUGINS / kind, kind):
         if file.resolve() != Path.cwd().resolve() / file:
             problem = "a link to a file outside this folder, expected a file"
             raise BadInput(file, problem, "copy the file")
-        plugins.append(Plugin(kind, name, f"{PROJECT}.{kind}.{name}", file=file))
-    return plugins
+        yield Plugin(kind, name, f"{PROJECT}.{kind}.{name}", file, file=file)
 
 
 def load(
@@ -141,20 +221,18 @@ def load(
 
     Args:
         plugin: one of `find_plugins`.
-        attribute: what its module must define, unless its entry point names something else.
+        attribute: what its module must define.
         base: the class that it must be an instance or, with `is_class`, a subclass of.
         needed: attributes that it must have, not only from `base`.
         is_class: whether it must be a class.
 
     Raises:
-        BadInput: the module cannot be imported, or does not define what it must.
+        BadInput: a plugin from outside cannot be imported, or does not define what it must.
     """
-    attribute = plugin.attribute or attribute
-    try:
-        module = _import(plugin)
-    except Exception as error:
-        raise BadInput(*_describe(plugin, error), "correct or remove the plugin") from error
+    module = load_module(plugin)
     value = vars(module).get(attribute)
+    if not plugin.is_outside:
+        return value
     where = module.__file__ if plugin.file is None else plugin.file
     cls = value if isinstance(value, type) else type(value)
     if isinstance(value, type) != is_class or base not in cls.__mro__:
@@ -165,6 +243,20 @@ def load(
         if name not in defined:
             raise BadInput(where, f"{attribute} has no {name}", "define it")
     return value
+
+
+def load_module(plugin: Plugin) -> ModuleType:
+    """Import the module of a plugin.
+
+    Raises:
+        BadInput: a plugin from outside cannot be imported.
+    """
+    if not plugin.is_outside:
+        return importlib.import_module(plugin.module)
+    try:
+        return _import(plugin)
+    except Exception as error:
+        raise BadInput(*_describe(plugin, error), "correct or remove the plugin") from error
 
 
 def _import(plugin: Plugin) -> ModuleType:
@@ -198,23 +290,14 @@ def _short(file: str) -> str:
 
 
 def source_folders() -> dict[str, Path]:
-    """The folder of each package that has plugins, by the package's name.
-
-    For a package that is a single module, it is the module's path without `.py`.
+    """The folder of each package from outside that has plugins, by the name of the package.
 
     Raises:
         BadInput: an entry point names a package that does not exist.
     """
     folders = {PROJECT: PLUGINS}
-    for kind in KINDS:
-        for plugin in _of_packages(kind):
-            name = plugin.module.partition(".")[0]
-            if name not in folders:
-                spec = importlib.util.find_spec(name)
-                locations = [*(spec.submodule_search_locations or ())] if spec else []
-                if not locations and not (spec and spec.origin):
-                    problem = f"its entry point names a module {plugin.module}, which is not there"
-                    raise BadInput(plugin.package, problem, "install the package again")
-                origin = spec.origin if spec else ""
-                folders[name] = Path(locations[0] if locations else str(origin)).with_suffix("")
+    for point in _entry_points(tuple(sys.path)):
+        name, _, rest = point.value.partition(".")
+        depth = rest.count(".") + 1 if rest else 0
+        folders[name] = Path(*_folder(point).parts[: -depth or None])
     return folders

@@ -24,6 +24,7 @@ from medprobe.core.code import (
     installed_plugins,
     list_lines,
     list_path,
+    stage_module,
 )
 from medprobe.core.errors import BadInput
 from medprobe.core.files import before_replacing
@@ -46,14 +47,14 @@ def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
     compared: a project outside a clone, without requirements.lock, and a clone without lists.
 
     Args:
-        stage: The name of its module in `medprobe.stages`.
+        stage: The name of its module in `medprobe.pipeline.stages`.
         plugins: As for `core.code.closure`.
 
     Raises:
         BadInput: The code or a library differs, or a file of the code was written meanwhile.
     """
     check_libraries()
-    files = closure(f"{PACKAGE}.stages.{stage}", plugins=plugins)
+    files = closure(stage_module(stage), plugins=plugins)
     records = [LIBRARIES, *_check_recorded_code(stage, plugins, files)]
     if len(records) == 1 and not _check_package():
         yield

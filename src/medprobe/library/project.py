@@ -9,11 +9,11 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_predictions, read_table
-from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_sweeps
 from medprobe.metrics import catalog
 from medprobe.metrics.results import comparison, select
 from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing, without_sweeps
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The probing methods, one per file.
 
 `methods/<name>.py` holds a class named after the file (`mask_average` → `MaskAverage`) that is a
-`Method`. To add a method, write that file, here or in a project's folder `plugins/methods`, or name
-the class as an entry point `medprobe.methods` of your own package. Nothing else has to change:
+`Method`. To add a method, write that file, in any place of plugins (`core.plugins`), such as a
+project's folder `plugins/`. Nothing else has to change:
 
     class MyMethod(Method):
         KINDS = ("masked",)
@@ -17,8 +17,6 @@ the class as an entry point `medprobe.methods` of your own package. Nothing else
         def predict(self, task, pass_): ...
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -253,8 +251,7 @@ def list_names() -> list[str]:
         >>> "contrastive" in list_names()
         True
     """
-    names = [module.name for module in pkgutil.iter_modules(__path__)]
-    return sorted([*names, *plugins.find_plugins("methods", names)])
+    return [*plugins.find_plugins("methods")]
 
 
 def find(name: str) -> type[Method]:
@@ -270,15 +267,14 @@ def find(name: str) -> type[Method]:
         >>> find("contrastive").KINDS
         ('masked', 'encoder')
     """
-    if name not in list_names():
-        problem = f"no method '{name}'{nearest(name, list_names())}"
-        raise BadInput("methods", problem, f"one of {', '.join(list_names())}")
-    attribute = plugins.class_name(name)
-    if outside := plugins.find_plugins("methods").get(name):
-        external: type[Method] = plugins.load(outside, attribute, Method, NEEDED, is_class=True)
-        return external
-    plugin: type[Method] = vars(importlib.import_module(f"{__name__}.{name}"))[attribute]
-    return plugin
+    found = plugins.find_plugins("methods")
+    if name not in found:
+        problem = f"no method '{name}'{nearest(name, [*found])}"
+        raise BadInput("methods", problem, f"one of {', '.join(found)}")
+    method: type[Method] = plugins.load(
+        found[name], plugins.class_name(name), Method, NEEDED, is_class=True
+    )
+    return method
 
 
 def find_by_kind(kinds: Iterable[str]) -> list[str]:

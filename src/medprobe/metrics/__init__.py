@@ -14,13 +14,11 @@ The metrics of a family are computed together, from one kind of prediction table
 A method names the family that scores its predictions (`METRIC = "<name>"`), and the file of a
 prediction table records that name (`tables.metric_of_predictions`). A family with
 `ALSO_OF = ("accuracy",)` scores the tables of that family too: all rankings of answers, whatever
-the method. Nothing else has to change. The file can also be in a project's folder
-`plugins/metrics`, or the instance an entry point `medprobe.metrics` of another package.
+the method. Nothing else has to change. The file can be in the folder `metrics` of any place of
+plugins (`core.plugins`).
 """
 
-import importlib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import ClassVar, Final, Literal, Protocol
 
@@ -192,14 +190,7 @@ def list_names() -> list[str]:
         >>> "accuracy" in list_names()
         True
     """
-    names = _names(__path__[0])
-    return sorted([*names, *plugins.find_plugins("metrics", names)])
-
-
-@cache
-def _names(folder: str) -> list[str]:
-    paths = Path(folder).glob("[!.]*.py")
-    return sorted(p.stem for p in paths if "\nSCORER = " in p.read_text(encoding="utf-8"))
+    return [*plugins.find_plugins("metrics")]
 
 
 def find(name: str) -> Scorer:
@@ -215,12 +206,10 @@ def find(name: str) -> Scorer:
         >>> find("perplexity").METRICS[0].title
         'perplexity'
     """
-    if name not in (names := list_names()):
-        raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, names)}")
-    if outside := plugins.find_plugins("metrics").get(name):
-        plugin: Scorer = plugins.load(outside, "SCORER", Scorer, ("METRICS", "score", "paired"))
-        return plugin
-    scorer: Scorer = vars(importlib.import_module(f"{__name__}.{name}"))["SCORER"]
+    found = plugins.find_plugins("metrics")
+    if name not in found:
+        raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, [*found])}")
+    scorer: Scorer = plugins.load(found[name], "SCORER", Scorer, ("METRICS", "score", "paired"))
     return scorer
 
 

@@ -24,8 +24,9 @@ from medprobe.core.tables import (
     read_predictions,
     read_refusal,
 )
-from medprobe.metrics import Scores, Scoring, catalog, expert
+from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.summary import add_scores
+from medprobe.papers.medlama.metrics import expert
 
 COMPARISON: Final = [
     "benchmark",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from medprobe.figures.rows import Drawing
+from medprobe.report.figures.rows import Drawing
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.benchmark_statistics import FEWEST, weak_relations
-from medprobe.figures.rows import without_sweeps
+from medprobe.metrics.benchmark_statistics import FEWEST, weak_relations
 from medprobe.metrics.splits import first_number
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Cell, Table
+from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import MISSING, cell, metric
 from medprobe.report.results import Results
 

@@ -4,15 +4,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from medprobe.core.papers import papers, place, strongest
 from medprobe.core.tables import BASELINE
-from medprobe.figures.rows import comparable
 from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.subset_tests import contrast_name
 from medprobe.metrics.summary import MEANS
-from medprobe.papers import papers, place, strongest
 from medprobe.report import standings
 from medprobe.report.baselines import baselines
 from medprobe.report.blocks import Block, Cell, Choice, Table
+from medprobe.report.figures.rows import comparable
 from medprobe.report.numbers import MISSING, cell, format_difference, format_value, metric
 from medprobe.report.results import Results
 from medprobe.report.sections.published import data_note

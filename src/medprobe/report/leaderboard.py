@@ -6,8 +6,6 @@ It also says how far the methods can be trusted.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from medprobe.figures.plots import wrapped
-from medprobe.figures.rows import Drawing
 from medprobe.report import glance, standings
 from medprobe.report.blocks import (
     Block,
@@ -21,6 +19,8 @@ from medprobe.report.blocks import (
     paragraph,
     part,
 )
+from medprobe.report.figures.plots import wrapped
+from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, metric
 from medprobe.report.results import Results
 from medprobe.report.sections import calibration, published

@@ -6,11 +6,11 @@ from functools import cached_property
 import pandas as pd
 
 from medprobe.core.tables import Metadata
-from medprobe.figures.rows import comparable
 from medprobe.metrics import results as questions
-from medprobe.metrics.expert import Evaluation
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.metrics.template_free.data_sets import family
+from medprobe.papers.medlama.metrics.expert import Evaluation
+from medprobe.papers.template_free.analyses.data_sets import family
+from medprobe.report.figures.rows import comparable
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.figures.plots import wrapped
 from medprobe.report.baselines import Baseline, baselines
 from medprobe.report.blocks import Cell, Table
+from medprobe.report.figures.plots import wrapped
 from medprobe.report.numbers import MISSING, cell, format_without_unit, metric
 from medprobe.report.results import Results
 from medprobe.report.verdicts import MARK, Verdict, difference, verdict

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 
-from medprobe.sample.context import RELATION, choose_name, write_story
 from medprobe.sample.files import write_csv, write_lines
+from medprobe.sample.stories import RELATION, choose_name, write_story
 from medprobe.sample.world import Entity, Fact, World
 
 SETS = 10  # of rewiring sentences

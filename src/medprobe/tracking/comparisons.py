@@ -14,12 +14,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.benchmark_numbers import count_parameters
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint, table_fingerprint
 from medprobe.core.tables import Metadata, read_about
-from medprobe.metrics import expert, significance
+from medprobe.metrics import significance
 from medprobe.metrics.results import (
     comparison,
     prediction_tables,
@@ -28,7 +27,9 @@ from medprobe.metrics.results import (
     subsets,
 )
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
-from medprobe.metrics.template_free.ranks import BETWEEN
+from medprobe.papers.medlama.metrics import expert
+from medprobe.papers.template_free.analyses.ranks import BETWEEN
+from medprobe.tracking.benchmark_numbers import count_parameters
 from medprobe.tracking.headlines import legal
 from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
@@ -84,7 +85,7 @@ def above_baseline(single: Sequence[Result]) -> list[Result]:
 
 def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
     """The benchmarks that hold data sets of the template-free comparison, and their builders."""
-    from medprobe.metrics.template_free.data_sets import data_sets
+    from medprobe.papers.template_free.analyses.data_sets import data_sets
 
     names = sorted({result.benchmark for result in single})
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
@@ -153,10 +154,10 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
 
 def _template_free(builders: dict[str, str], params: Params) -> Content:
     """All analyses of the scores in metrics/scores, as tables and drawings."""
-    from medprobe.metrics.template_free.analyses import analyses
+    from medprobe.papers.template_free.analyses.analyses import analyses
+    from medprobe.papers.template_free.sections.template_free import chapter
     from medprobe.report.blocks import drawings
     from medprobe.report.results import Results
-    from medprobe.report.template_free import chapter
 
     scores = comparison(places.SCORES)
     numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)

@@ -11,9 +11,9 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import Metadata
+from medprobe.extensions.trust.metrics.trust import SIGNAL
 from medprobe.metrics import catalog
 from medprobe.metrics.results import main_variants, primary_metric, select, subsets, sweep
-from medprobe.metrics.trust import SIGNAL
 
 MAIN: Final = "main_"
 MORE: Final = "more_"

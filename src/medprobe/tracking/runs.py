@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe import metrics
-from medprobe.benchmark_numbers import of_run
 from medprobe.core import places
 from medprobe.core.params import IMPORTED, Params
 from medprobe.core.tables import (
@@ -26,10 +25,11 @@ from medprobe.core.tables import (
     read_predictions,
     read_table,
 )
-from medprobe.figures import of_result
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
+from medprobe.report.figures import of_result
 from medprobe.tracking import lineage
+from medprobe.tracking.benchmark_numbers import of_run
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 

@@ -12,26 +12,25 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
+from medprobe.extensions.chat.sections import judgment
+from medprobe.extensions.families.sections import consistency
+from medprobe.extensions.trust.sections import trust
+from medprobe.papers.context.sections import ucm
+from medprobe.papers.diskne.sections import f1
+from medprobe.papers.medlama.sections import expert, sweeps
+from medprobe.papers.template_free.sections.template_free import chapter as template_free
 from medprobe.report.blocks import Block, Chapter, Table, anchor
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric, metric_unit
 from medprobe.report.results import Results
 from medprobe.report.sections import (
     calibration,
-    consistency,
     differences,
-    expert,
-    f1,
-    judgment,
     models,
     published,
     queries,
     statistics,
-    sweeps,
-    trust,
-    ucm,
 )
-from medprobe.report.template_free import chapter as template_free
 
 SECTIONS: Final = (  # of a benchmark's chapter, in their order
     models.section,

@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe import metrics
-from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.metrics.significance import LEVEL
 from medprobe.metrics.splits import first_number
 from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
 from medprobe.report.results import HALF, Results
 from medprobe.report.verdicts import MARK, p_value, verdict

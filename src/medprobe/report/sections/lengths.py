@@ -5,9 +5,9 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.figures import plots
-from medprobe.figures.rows import Drawing, comparable, without_sweeps
 from medprobe.metrics.splits import first_number
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing, comparable, without_sweeps
 from medprobe.report.numbers import metric
 from medprobe.report.results import Results
 

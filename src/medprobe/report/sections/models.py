@@ -4,14 +4,14 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.figures import plots, relations
-from medprobe.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.metrics import catalog
 from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.summary import MEANS
 from medprobe.report import standings
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
+from medprobe.report.figures import plots, relations
+from medprobe.report.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import HALF, Results
 from medprobe.report.sections import lengths

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from medprobe.papers import Paper, place, published
+from medprobe.core.papers import Paper, place, published
 from medprobe.report.blocks import Cell, Links, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results

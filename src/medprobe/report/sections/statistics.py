@@ -4,11 +4,11 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.benchmark_statistics import SHARES
-from medprobe.figures import plots
-from medprobe.figures.rows import Drawing
-from medprobe.papers import papers
+from medprobe.core.papers import papers
+from medprobe.metrics.benchmark_statistics import SHARES
 from medprobe.report.blocks import Block, Part, folded, part
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import table_of
 from medprobe.report.results import Results
 

@@ -1,0 +1,300 @@
+"""`medprobe export`: results as a table for a paper, with the numbers of the page.
+
+A row is a model, and a column a method or, in the leaderboard, a benchmark. A column compares
+models under one method, as the paired tests do. The best value of each column is bold. One mark
+shows which models are significantly worse, and another which are not shown to beat a baseline.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.tables import BASELINE
+from medprobe.library.project import Results
+from medprobe.metrics.results import (
+    is_control,
+    main_variants,
+    primary_metric,
+    select,
+    select_systems,
+    subsets,
+)
+from medprobe.pipeline import outputs
+from medprobe.report import results as page
+from medprobe.report.baselines import baselines
+from medprobe.report.figures.rows import without_sweeps
+from medprobe.report.numbers import format_value
+from medprobe.report.numbers import metric as about
+from medprobe.report.verdicts import verdict
+
+LEADERBOARD: Final = "leaderboard"
+BESTS: Final = (
+    "Each benchmark has two columns: each model under the method that is best for it, which "
+    "favours models with many methods and is not tested, and all models under one method."
+)
+LEFT_OUT: Final = (
+    "Left out: controls, the settings of sweeps, and variants that rank other names than the rest."
+)
+BEST: Final = "The best value of each column is bold; intervals are in brackets."
+TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
+UNBEATEN: Final = (
+    "‡: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
+    "method's controls."
+)
+HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
+NARROW: Final = 4  # columns that fit into the width of the text
+LATEX: Final = {
+    **{character: f"\\{character}" for character in "_%&#${}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "–": "--",
+    "†": r"$^\dagger$",
+    "‡": r"$^\ddagger$",
+}
+PARTLY_TESTED: Final = " Not every model is tested against the best."
+UNTESTED: Final = "There are no paired tests of these results."
+
+
+@dataclass(frozen=True)
+class Column:
+    """The models under one method, by one metric on one subset of a benchmark."""
+
+    head: str
+    rows: pd.DataFrame  # of the comparison, one a model, with `best`, `worse` and `unbeaten`
+    untested: bool  # whether a model has no test against the best one
+    names_methods: bool = False  # whether the models' methods differ, and cells name them
+
+
+def export(results: Results, view: str, form: str, metric: str | None = None) -> str:
+    """Format results as a table.
+
+    Args:
+        results: of a project.
+        view: `leaderboard`, a benchmark, or `<benchmark>/<subset>`.
+        form: a key of FORMS.
+        metric: of a benchmark; None takes its main metric.
+
+    Raises:
+        BadInput: for an unknown view or metric.
+    """
+    if view == LEADERBOARD:
+        columns = list(_leaderboard(results, metric))
+        title = f"The models by benchmark. {BESTS} {LEFT_OUT}"
+    else:
+        columns = list(_benchmark(results, *view.partition("/")[::2], metric))
+        row = columns[0].rows.iloc[0]
+        title = f"{about(row['metric']).title} on {row['benchmark']} ({row['subset']})."
+    marks = UNTESTED if results.significance.empty else TESTED
+    if marks == TESTED and any(column.untested for column in columns):
+        marks += PARTLY_TESTED
+    if any(column.rows["unbeaten"].any() for column in columns):
+        marks = f"{marks} {UNBEATEN}"
+    return FORMS[form](columns, f"{title} {BEST} {marks}")
+
+
+def _benchmark(
+    results: Results, benchmark: str, subset: str, metric: str | None
+) -> Iterator[Column]:
+    metadata = results.benchmark(benchmark)
+    rows = select(results.comparison, benchmark=benchmark, relation="macro")
+    name, subset = metric or primary_metric(rows, metadata), subset or subsets(rows, metadata)[0]
+    means = without_sweeps(select(rows, subset=subset, metric=name))
+    if means.empty:
+        pairs = sorted({*(rows["subset"] + ", " + rows["metric"])})
+        problem = f"no means of {name} on {subset}{nearest(f'{subset}, {name}', pairs)}"
+        raise BadInput(benchmark, problem, "reports/comparison.csv lists subsets and metrics")
+    for method, part in means.groupby("method", sort=True):
+        yield _column(results, str(method), part)
+
+
+def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
+    """Each benchmark's first subset, each model's best method and the one of most models."""
+    if metric is not None:
+        problem = "the leaderboard always shows the main metric of each benchmark"
+        raise BadInput("export", problem, "remove --metric")
+    for benchmark in sorted(results.comparison["benchmark"].unique()):
+        metadata = results.benchmark(benchmark)
+        every = select(results.comparison, benchmark=benchmark)
+        rows = select(every, relation="macro")
+        name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        means = select(rows, subset=subset, metric=name)
+        means = page.comparable(select_systems(means, main_variants(every)))
+        lower = about(name).better_on(subset) == "lower"
+        order = means.sort_values("value", ascending=lower, kind="stable")
+        method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
+        head = f"{benchmark} ({subset}), {about(name).title}"
+        best = order.drop_duplicates("model")
+        yield _column(results, f"{head} by each model's best", best, names_methods=True)
+        yield _column(results, f"{head} by {method}", order[order["method"] == method])
+
+
+def _column(
+    results: Results, head: str, rows: pd.DataFrame, *, names_methods: bool = False
+) -> Column:
+    """Mark models as the `best`, significantly `worse`, or with an `unbeaten` baseline.
+
+    No test compares models under methods that differ.
+    """
+    benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
+    tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
+    best = _best(rows, about(metric).better_on(subset))
+    verdicts = {
+        model: [verdict(tests, (model, method), (other, method)) for other in best]
+        for model in set(rows["model"]) - best
+        if not names_methods
+    }
+    worse = [
+        model
+        for model, against_best in verdicts.items()
+        if any(test is not None and test.clear for test in against_best)
+    ]
+    untested = any(None in against_best for against_best in verdicts.values())
+    marks = {
+        "best": rows["model"].isin(best),
+        "worse": rows["model"].isin(worse),
+        "unbeaten": _unbeaten(results, rows),
+    }
+    return Column(head, rows.assign(**marks), untested, names_methods)
+
+
+def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
+    """Whether each model is not shown to beat its strongest baseline, as on the page; [models]."""
+    names = rows.iloc[0][["benchmark", "subset", "metric"]]
+    means = select(results.comparison, relation="macro", **names)
+    is_prior = means["model"] == BASELINE
+    tables = page.Results(means[~is_prior], results.significance, priors=means[is_prior])
+    unbeaten = []
+    for _, row in rows.iterrows():
+        is_system = row["model"] != BASELINE and not is_control(row["method"])
+        strongest = next(iter(baselines(tables, row)), None) if is_system else None
+        unbeaten.append(strongest is not None and bool(strongest.mark))
+    return pd.Series(unbeaten, index=rows.index)
+
+
+def _best(rows: pd.DataFrame, better: str) -> set[str]:
+    """The models with the best value; none if no direction of the metric is better."""
+    if better == "neither":
+        return set()
+    top = rows["value"].min() if better == "lower" else rows["value"].max()
+    return set(rows.loc[rows["value"] == top, "model"])
+
+
+def _cells(columns: list[Column], cell: Callable[[Column, dict[str, Any]], str]) -> pd.DataFrame:
+    """Build a table with one row per model; `cell` formats a row of the comparison."""
+    table = {
+        _head(column): {row["model"]: cell(column, row) for row in column.rows.to_dict("records")}
+        for column in columns
+    }
+    models = sorted({model for column in table.values() for model in column})
+    frame = pd.DataFrame(table, index=models).fillna("–")
+    return frame.rename_axis("model").reset_index()
+
+
+def _head(column: Column) -> str:
+    return column.head + (", %" if about(column.rows["metric"].iloc[0]).share else "")
+
+
+def _number(row: dict[str, Any], name: str) -> str:
+    return format_value(row["metric"], row[name]).removesuffix(" %")
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
+
+
+def _method(column: Column, row: dict[str, Any]) -> str:
+    return row["method"] if column.names_methods else ""
+
+
+def _marks(row: dict[str, Any]) -> str:
+    return ("†" if row["worse"] else "") + ("‡" if row["unbeaten"] else "")
+
+
+def _escaped(text: str) -> str:
+    """Escape text for LaTeX.
+
+    >>> _escaped("mask_average, 5 %")
+    'mask\\\\_average, 5 \\\\%'
+    >>> print(_escaped(r"\\input{x}^~"))
+    \\textbackslash{}input\\{x\\}\\textasciicircum{}\\textasciitilde{}
+    """
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def _latex(columns: list[Column], note: str) -> str:
+    """Format a table for booktabs.
+
+    Heads and intervals have lines of their own, which saves width; a table with many columns is
+    scaled to the width of the text (graphicx).
+    """
+
+    def cell(column: Column, row: dict[str, Any]) -> str:
+        value = _number(row, "value")
+        number = f"\\textbf{{{value}}}" if row["best"] else value
+        below = [_interval(row), _escaped(_method(column, row))]
+        small = [f"{{\\scriptsize {text}}}" if text else "" for text in below]
+        return _lines([f"{number}{_escaped(_marks(row))}", *small])
+
+    frame = _cells(columns, cell)
+    frame["model"] = frame["model"].map(_escaped)
+    frame.columns = pd.Index([_lines(HEAD.split(_escaped(name))) for name in frame])
+    caption = _escaped(note)
+    form = "l" + "r" * len(columns)
+    text = frame.replace("–", "--").to_latex(index=False, column_format=form, caption=caption)
+    text = text.replace("\\caption", "\\centering\n\\caption", 1)
+    if len(columns) > NARROW:
+        start, end = "\\begin{tabular}", "\\end{tabular}"
+        text = text.replace(start, f"\\resizebox{{\\linewidth}}{{!}}{{%\n{start}")
+        text = text.replace(end, f"{end}}}")
+    return str(text)
+
+
+def _lines(texts: Sequence[str]) -> str:
+    """Stack texts in a cell, aligned to the right; empty texts are left out.
+
+    >>> print(_lines(["5.0", "(1.0 to 9.0)"]), _lines(["5.0", ""]))
+    \\shortstack[r]{5.0\\\\(1.0 to 9.0)} 5.0
+    """
+    lines = [text for text in texts if text]
+    return "".join(lines) if len(lines) < 2 else "\\shortstack[r]{" + r"\\".join(lines) + "}"
+
+
+def _markdown(columns: list[Column], note: str) -> str:
+    def cell(column: Column, row: dict[str, Any]) -> str:
+        value = _number(row, "value")
+        number = f"**{value}**" if row["best"] else value
+        return " ".join(filter(None, [number + _marks(row), _interval(row), _method(column, row)]))
+
+    frame = _cells(columns, cell)
+    return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"
+
+
+def _csv(columns: list[Column], note: str) -> str:
+    """Format one row per number, unrounded."""
+    rows = pd.concat([column.rows for column in columns])
+    return str(rows.to_csv(index=False, lineterminator="\n"))
+
+
+def _json(columns: list[Column], note: str) -> str:
+    names = [*outputs.ExportedCell.model_fields]
+    tables = [
+        outputs.ExportedColumn(
+            head=column.head,
+            cells=[outputs.ExportedCell(**row) for row in column.rows[names].to_dict("records")],
+        )
+        for column in columns
+    ]
+    return outputs.Export(columns=tables, note=note).model_dump_json(indent=1) + "\n"
+
+
+FORMS: Final[dict[str, Callable[[list[Column], str], str]]] = {
+    "latex": _latex,
+    "markdown": _markdown,
+    "csv": _csv,
+    "json": _json,
+}

@@ -1,0 +1,110 @@
+"""`medprobe show` and `medprobe diff`: answers query by query.
+
+`show` prints all answers to one query, `diff` the queries on which two systems differ.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Params
+from medprobe.metrics.results import prediction_tables
+from medprobe.pipeline import outputs, terminal
+from medprobe.report.queries import RawAnswers, read_answers
+
+
+def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -> None:
+    """Print all answers to a query, with a mark on the right ones.
+
+    A query goes by its identifier, or by what a page without names calls it, such as `query 7`.
+
+    Raises:
+        BadInput: if the benchmark was not probed or has no such query.
+    """
+    raw_answers = _read(benchmark, params)
+    answers = raw_answers.label(text=True)
+    content = answers.content
+    identifiers = [entry[0] for entry in content["queries"]]
+    if query not in identifiers:
+        identifiers = [entry[0] for entry in raw_answers.label(text=False).content["queries"]]
+    if query not in identifiers:
+        remedy = f"reports/queries/{benchmark}.html lists the probed queries"
+        raise BadInput("show", f"{benchmark} has no query '{query}'", remedy)
+    number = identifiers.index(query)
+    _, _, relation, _, prompt, right_answers, *query_heads = content["queries"][number]
+    heads = query_heads[0] if query_heads else content["heads"]
+    answers_head = "answers, best first" if content["ranked"] else "answers"
+    systems = []
+    for system, ranked, hits in zip(
+        content["systems"], answers.ranked[:, number], answers.hits[:, number], strict=True
+    ):
+        names = [answers.names[place] for place in ranked if place >= 0]
+        system_answers = [
+            outputs.ShownAnswer(answer=name, head=str(head), right=bool(hit))
+            for head, name, hit in zip(heads, names, hits, strict=False)
+        ]
+        if system_answers:
+            model, method = system
+            row = outputs.SystemAnswers(model=model, method=method, answers=system_answers)
+            systems.append(row)
+    if as_json:
+        names = [*map(str, right_answers)]
+        outputs.Show(
+            query=query, relation=relation, prompt=prompt, right=names, systems=systems
+        ).print()
+        return
+    print(f"{relation}: {prompt}")
+    print(f"{content['called']}: {', '.join(right_answers)}")
+    rows = [
+        (f"{row.model}/{row.method}", "; ".join(_cell(item, content) for item in row.answers))
+        for row in systems
+    ]
+    terminal.print_table(("model/method", answers_head), rows)
+
+
+def _cell(answer: outputs.ShownAnswer, content: Mapping[str, Any]) -> str:
+    mark = "✓ " if answer.right else ""
+    return mark + (answer.answer if content["ranked"] else f"{answer.head}: {answer.answer}")
+
+
+def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = False) -> None:
+    """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
+
+    If names are ranked, the first name counts.
+
+    Raises:
+        BadInput: if the benchmark was not probed, or not by these systems.
+    """
+    content = _read(benchmark, params).label(text=True).content
+    systems = ["/".join(system) for system in content["systems"]]
+    for name in (a, b):
+        if name not in systems:
+            remedy = f"choose one of {', '.join(systems)}"
+            raise BadInput("diff", f"unknown system '{name}'{nearest(name, systems)}", remedy)
+    best_a, best_b = (content["best"][systems.index(name)] for name in (a, b))
+    differences = []
+    for entry, rank_a, rank_b in zip(content["queries"], best_a, best_b, strict=True):
+        query, _, _, _, prompt, right_answers, *_ = entry
+        if " " not in (rank_a, rank_b) and (rank_a == "1") != (rank_b == "1"):
+            system = a if rank_a == "1" else b
+            names = [*map(str, right_answers)]
+            differences.append(
+                outputs.QueryDifference(query=query, prompt=prompt, right=names, system=system)
+            )
+    if as_json:
+        outputs.Diff(queries=differences).print()
+        return
+    rows = ((row.query, row.prompt, ", ".join(row.right), row.system) for row in differences)
+    terminal.print_table(("query", "prompt", content["called"].lower(), "right"), rows)
+
+
+def _read(benchmark: str, params: Params) -> RawAnswers:
+    params.builder(benchmark)
+    tables = prediction_tables(places.PREDICTIONS, params)
+    tables = [path for path in tables if path.stem == benchmark]
+    answers = read_answers(places.BENCHMARKS / benchmark, tables)
+    if answers is None:
+        remedy = "run `medprobe repro` to probe the models"
+        raise BadInput(places.PREDICTIONS, f"no answers to {benchmark}", remedy)
+    return answers

@@ -1,1 +1,0 @@
-"""The commands that are not stages: one file per command."""

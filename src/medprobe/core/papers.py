@@ -1,0 +1,179 @@
+"""The papers' settings and published numbers, typed: a plugin `published/<name>.yaml` a paper.
+
+A file is one version of one paper. Where versions differ, the one in print stands (`stands: true`),
+the other can be asked for by its name.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, Literal
+
+import yaml
+from pydantic import Field
+
+from medprobe.core.params import Choices, ModelKind, Name, Section, parse_section
+from medprobe.core.plugins import find_plugins
+
+MEAN: Final = "mean"  # in place of a model: the mean over all models of the paper
+
+
+class PublishedRow(Section):
+    """Published numbers of one model under one method. Shares are in per cent, as printed."""
+
+    model: str  # a name in the paper's `models`, or MEAN
+    benchmark: str
+    subset: str
+    relation: str  # macro, micro, or a relation's name
+    method: str
+    variant: str = ""
+    values: dict[str, float]  # by metric, named as in metrics.catalog()
+    std: dict[str, float] = Field({})
+
+
+class PublishedTable(Section):
+    """A table, a figure or a section of the paper: the results that it prints."""
+
+    about: str
+    rows: list[PublishedRow] = Field([])
+    notes: tuple[str, ...] = ()  # where what is printed contradicts itself; the report shows them
+
+
+class PaperModel(Section):
+    """A checkpoint of a paper. Where no hub name is given, its note says where it is."""
+
+    hub: str | None = None
+    revision: str = "main"  # a commit only where somebody has verified which one it was
+    kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
+    heads: tuple[ModelKind, ...] = ()  # further ones that it has
+    group: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
+    larger_than: str = ""  # the smaller model of its family, by its name in the tables
+    averaged: bool | dict[str, bool] = True  # in which means over models the paper counts it
+    gated: bool = False  # does the hub ask for consent?
+    named_by: str = ""  # the section of the paper or the file of its code that names it
+    note: str = ""  # if nothing names it: what is not stated, and what is taken
+
+
+class PaperSections(Section):
+    """Sections of `params.yaml` as the paper has them; each replaces your own."""
+
+    sentence_sets: dict[Name, Choices] = Field({})
+    rewire: Choices = Field({})
+    benchmarks: dict[str, dict[Name, Choices]]
+    methods: dict[ModelKind, dict[str, dict[Name, Choices]]]
+
+
+class Paper(Section):
+    """A paper: where it is, its checkpoints, what `medprobe adopt` writes, and what it prints."""
+
+    title: str
+    version: str
+    url: str
+    stands: bool  # is it the version whose figures stand?
+    variants: dict[str, Choices] = Field({})  # further settings of a builder, to be added by hand
+    sizes: dict[str, dict[str, dict[str, float]]] = Field({})  # counts of benchmarks, by subset
+    names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
+    models: dict[str, PaperModel]  # by the names of `checkpoints`
+    adopted: PaperSections  # for `medprobe adopt`
+    open: tuple[str, ...] = ()  # what the paper leaves open, and what is taken instead
+    tables: dict[str, PublishedTable] = Field({})  # by number, or by name where it is no table
+
+
+@cache
+def papers() -> dict[str, Paper]:
+    """Return all papers by the names of their files.
+
+    Raises:
+        BadInput: a file that is amiss.
+    """
+    return {
+        name: parse_section(
+            Paper, yaml.load(plugin.path.read_text(encoding="utf-8"), yaml.CSafeLoader), plugin.path
+        )
+        for name, plugin in find_plugins("published").items()
+    }
+
+
+def concepts() -> dict[str, str]:
+    """Return what the papers print for a concept, by its CUI."""
+    return {cui: name for paper in papers().values() for name, cui in paper.names.items()}
+
+
+def checkpoints() -> dict[str, list[PaperModel]]:
+    """Return all checkpoints of the papers by name: the entry of each paper that has it.
+
+    A name is what the tables print. Where they print one name for several checkpoints, as they do
+    for BioBERT, each has a name of its own, such as `BioBERT v1.1`: a published number is of one
+    checkpoint.
+    """
+    by_name: dict[str, list[PaperModel]] = {}
+    for paper in papers().values():
+        for name, model in paper.models.items():
+            by_name.setdefault(name, []).append(model)
+    return dict(sorted(by_name.items()))
+
+
+def place(number: str) -> str:
+    """Name the place of numbers in a paper.
+
+    >>> place("5"), place("figure 8"), place("section 5.2")
+    ('table 5', 'figure 8', 'section 5.2')
+    """
+    return f"table {number}" if number.isdigit() else number
+
+
+def _standing_rows() -> Iterator[tuple[str, str, PublishedRow]]:
+    """All published numbers of the versions that stand, with the names of paper and table."""
+    for name, paper in papers().items():
+        if paper.stands:
+            for number, table in paper.tables.items():
+                for row in table.rows:
+                    yield name, number, row
+
+
+def published(
+    model: str, benchmark: str, subset: str, relation: str, method: str
+) -> list[tuple[Paper, str, PublishedRow]]:
+    """List what is published of a model, in the versions of papers that stand.
+
+    Args:
+        model: a name of `checkpoints`, or MEAN.
+        benchmark: its name.
+        subset: of the benchmark.
+        relation: a relation, `macro` or `micro`.
+        method: its name, with a variant such as `xfactr:confidence` if it has one.
+
+    Returns:
+        For each result the paper, the number of the table (see `place`), and the row.
+    """
+    name, _, variant = method.partition(":")
+    wanted = (model, benchmark, subset, relation, name, variant)
+    return [
+        (papers()[paper], number, row)
+        for paper, number, row in _standing_rows()
+        if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
+    ]
+
+
+def strongest(
+    benchmark: str, subset: str, metric: str, *, lower: bool
+) -> tuple[str, str, PublishedRow] | None:
+    """Find the best published macro mean on a benchmark, in the versions of papers that stand.
+
+    Args:
+        benchmark: its name in the tables.
+        subset: of the benchmark.
+        metric: by which results are ranked.
+        lower: whether lower values are better.
+
+    Returns:
+        The paper's name, the number of the table, and the row; None if nothing is published.
+    """
+    rows = [
+        (paper, number, row)
+        for paper, number, row in _standing_rows()
+        if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
+        and metric in row.values
+        and row.model != MEAN
+    ]
+    sign = 1 if lower else -1
+    return min(rows, key=lambda entry: sign * entry[2].values[metric], default=None)

@@ -1,0 +1,196 @@
+"""Names that a program changed: by another encoding, a spreadsheet, or a conversion.
+
+Real sources have a few odd names, so a suite has a share above which a fault is a warning, and one
+above which it stops: `mostly` of Great Expectations.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import pandas as pd
+
+from medprobe.gate.checks import Context, row_check, value_check
+
+MONTHS: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
+KINDS_OF_SNOMED: Final = (
+    "body structure|cell|cell structure|disorder|event|finding|morphologic abnormality|"
+    "observable entity|organism|physical object|procedure|product|qualifier value|regime/therapy|"
+    "situation|substance"
+)
+PATTERNS: Final = {  # what happened to a name, and how it looks then
+    "a missing value": r"nan|NaN|None|null|NULL|N/A|<NA>",
+    "an error of a spreadsheet": r"#(?:N/A|NAME|NULL|NUM|REF|VALUE|DIV/0|SPILL)[!?]?|#{2,}",
+    "a date": (
+        rf"\d{{1,2}}-(?:{MONTHS})(?:-\d\d(?:\d\d)?)?|(?:{MONTHS})-\d\d(?:\d\d)?"
+        r"|\d{4}-\d\d-\d\d(?:[ T][\d:.]+)?|\d\d?[./]\d\d?[./]\d{4}"
+    ),
+    "a number": r"[+-]?\d+(?:\.\d+)?[Ee][+-]?\d+",
+    "an identifier": (
+        r"\d{5,}|C\d{7}|Q\d+|[DC]\d{6}|(?:MESH|OMIM|DOID|HP|MONDO|CHEBI|GO|UMLS|SCTID|NCIT)[:_]\S+"
+        r"|https?://\S+"
+    ),
+    "a name with the kind of its concept": rf".*\((?:{KINDS_OF_SNOMED})\)",
+    "markup": r".*(?:</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d+|#x[0-9A-Fa-f]+);).*",
+    "several names in one": r".+(?:;|\|) .+",
+    "a character that was lost": r".*(?:�|[^\W\d_]\?[^\W\d_]).*",
+}
+COMPILED: Final = {fault: re.compile(pattern, re.DOTALL) for fault, pattern in PATTERNS.items()}
+ENCODING: Final = "text in another encoding"
+BLANKS: Final = "an unseen character"
+UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+
+
+def find_fault(name: str) -> str:
+    """Return what happened to a name, or an empty text.
+
+    >>> find_fault("2-Sep"), find_fault("BjÃ¶rk syndrome"), find_fault("Sepsis")
+    ('a date', 'text in another encoding', '')
+    """
+    if UNSEEN.search(name) or "\xa0" in name:
+        return BLANKS
+    text = name.strip()
+    for fault, pattern in COMPILED.items():
+        if pattern.fullmatch(text):
+            return fault
+    return ENCODING if _is_misread(text) else ""
+
+
+def _is_misread(text: str) -> bool:
+    """Return whether a text is UTF-8 that was read as an encoding of one byte a character."""
+    if text.isascii():
+        return False
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            return text.encode(encoding).decode("utf-8") != text
+        except UnicodeError:
+            continue
+    return False
+
+
+def look(name: str) -> str:
+    """Return a name as readers see it: what has one look is one name to them.
+
+    Case, blanks, invisible characters, composed letters and a full stop at the end do not count.
+
+    >>> look("Acute\xa0 Fever.") == look("acute fever")
+    True
+    """
+    text = UNSEEN.sub("", unicodedata.normalize("NFKC", name)).casefold()
+    return " ".join(text.split()).rstrip(".")
+
+
+def _names(values: str | Iterable[str]) -> list[str]:
+    return [values] if isinstance(values, str) else [*values]
+
+
+def first_fault(values: Iterable[str | Iterable[str]]) -> str:
+    """Return the first fault of names and lists of names, or an empty text."""
+    faults = (find_fault(name) for names in values for name in _names(names))
+    return next(filter(None, faults), "")
+
+
+@row_check
+def expect_names_to_be_whole(rows: pd.DataFrame) -> list[bool]:
+    """No name is what another encoding, a spreadsheet or a conversion made of it.
+
+    The columns have names or lists of names.
+    """
+    return [not first_fault(row) for row in rows.itertuples(index=False, name=None)]
+
+
+@row_check
+def expect_names_to_look_different(rows: pd.DataFrame) -> list[bool]:
+    """No two names of a subset differ only in what readers do not see.
+
+    Columns `subset, name`. The first of such names passes.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    return [
+        seen.setdefault((subset, look(name)), name) == name
+        for subset, name in rows.itertuples(index=False, name=None)
+    ]
+
+
+@row_check
+def expect_answers_not_to_be_the_subject(rows: pd.DataFrame) -> list[bool]:
+    """No answer, by one of its names, is the subject. Columns `subject, answers`."""
+    return [
+        look(subject) not in map(look, answers)
+        for subject, answers in rows.itertuples(index=False, name=None)
+    ]
+
+
+@row_check
+def expect_aliases_to_be_of_one_object(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """No name of an answer is that of another object.
+
+    Columns `subset, answers, answer_ids`. A candidate of another id has the name: an answer by it
+    would be right for both.
+    """
+    candidates = context.tables["candidates"]
+    owners = candidates.groupby([candidates["subset"], candidates["name"].map(look)])["id"].agg(set)
+    ids_by_name: dict[tuple[str, str], set[str]] = owners.to_dict()
+    return [
+        all(
+            ids_by_name.get((subset, look(name)), {id_}) <= {id_}
+            for name, id_ in zip(answers, ids, strict=False)
+        )
+        for subset, answers, ids in rows.itertuples(index=False, name=None)
+    ]
+
+
+@row_check
+def expect_relations_to_have_several_answers(
+    rows: pd.DataFrame, share: float, at_least: int
+) -> pd.Series:
+    """No answer is right for more than this share of a relation's subjects.
+
+    Columns `subset, relation, subject_id, answer_ids`. Relations with fewer subjects than
+    `at_least` pass.
+    """
+    subset, relation, subject, ids = rows.columns
+    facts = rows.explode(ids).drop_duplicates()
+    subjects = facts.groupby([subset, relation])[subject].nunique()
+    most = facts.groupby([subset, relation, ids])[subject].nunique()
+    most = most.groupby(level=[subset, relation]).max()
+    passes = (subjects < at_least) | (most <= share * subjects)
+    return pd.MultiIndex.from_frame(rows[[subset, relation]]).map(passes).to_series(rows.index)
+
+
+@row_check
+def expect_relations_to_differ(
+    rows: pd.DataFrame, share: float, *, at_least: int = 10
+) -> list[bool]:
+    """No two relations of a subset state the same facts.
+
+    Columns `subset, relation, subject_id, answer_ids`. Of two relations whose queries are the same
+    by more than this share of the smaller one, the second fails. Relations with fewer queries than
+    `at_least` pass.
+    """
+    facts: dict[tuple[str, str], set[tuple[str, frozenset[str]]]] = {}
+    for subset, relation, subject, ids in rows.itertuples(index=False, name=None):
+        facts.setdefault((subset, relation), set()).add((subject, frozenset(ids)))
+    copies = {
+        second
+        for first, second in _pairs([*facts])
+        if first[0] == second[0]
+        and min(len(facts[first]), len(facts[second])) >= at_least
+        and len(facts[first] & facts[second]) > share * min(len(facts[first]), len(facts[second]))
+    }
+    keys = zip(rows.iloc[:, 0], rows.iloc[:, 1], strict=True)
+    return [key not in copies for key in keys]
+
+
+def _pairs(keys: Sequence[tuple[str, str]]) -> Iterable[tuple[tuple[str, str], tuple[str, str]]]:
+    return ((keys[i], keys[j]) for i in range(len(keys)) for j in range(i + 1, len(keys)))
+
+
+NEGATION: Final = re.compile(r"\b(?:not|never|no|cannot|neither|nor)\b|n't\b", re.IGNORECASE)
+
+
+@value_check
+def expect_templates_to_affirm(prompts: pd.Series) -> pd.Series:
+    """No prompt negates what it asks."""
+    return ~prompts.map(lambda prompt: bool(NEGATION.search(prompt)))

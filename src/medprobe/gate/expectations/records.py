@@ -1,0 +1,117 @@
+"""BioLAMA's and LAMA's expectations: facts and prompts that their files have, read again.
+
+This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
+itself.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT
+from medprobe.gate.checks import row_check
+
+MASK: Final = "[MASK]"
+IDS: Final = ("uuid", "id")  # keys of a record's own id
+LABELS: Final = ("obj_label", "obj_labels")
+SourceLine = tuple[Path, dict[str, Any]]  # with its file
+
+
+@row_check
+def expect_facts_to_be_in_records(
+    rows: pd.DataFrame,
+    *,
+    files: str,
+    query_id: str,
+    templates: Mapping[str, str],
+    sample: int,
+    labels: Sequence[str] = LABELS,
+) -> pd.Series:
+    """Each fact of a sample of rows is the one of the record that it was made of.
+
+    Columns `query_id, relation, subject, subject_id, prompt, answers, answer_ids`. The record has
+    the relation, the subject, every answer and no further object. The prompt is one of its
+    sentences, or a template of the relation.
+
+    Args:
+        rows: of `queries`.
+        files: JSON lines below `data/`, as a pattern: records, and templates.
+        query_id: a pattern whose group is the record's id in a query's id.
+        templates: templates of relations that the files have none of.
+        sample: how many rows are drawn. The same table has the same sample.
+        labels: keys of a record that have the names of all its objects, which are all answers.
+    """
+    drawn = rows.sample(min(sample, len(rows)), random_state=0)
+    ids = drawn["query_id"].str.extract(f"^{query_id}$", expand=False)
+    records: dict[str, list[SourceLine]] = defaultdict(list)
+    wordings = defaultdict(set, {relation: {text} for relation, text in templates.items()})
+    wanted = set(ids)
+    for path, line in _lines(places.DATA, files):
+        if "template" in line:
+            wordings[line["relation"]].add(line["template"])
+        for key in IDS:
+            if str(line.get(key)) in wanted:
+                records[str(line[key])].append((path, line))
+    accepted = pd.Series(True, index=rows.index)
+    for name, fact in zip(ids, drawn.itertuples(), strict=True):
+        accepted[fact.Index] = any(
+            _agrees(record, fact, wordings, labels) for record in records[name]
+        )
+    return accepted
+
+
+def _agrees(
+    record: SourceLine, fact: Any, wordings: Mapping[str, set[str]], labels: Sequence[str]
+) -> bool:
+    """Whether a record has the fact of a row of `queries`."""
+    path, line = record
+    relations = (line.get("predicate_id"), line.get("pred"), path.stem, path.parent.name)
+    subjects = {"", *(str(line.get(key)) for key in IDS), *_texts(line, "sub")}
+    names = {name for key in labels for name in _flat(line.get(key)) if name.strip()}
+    evidences = [evidence.get("masked_sentence") for evidence in line.get("evidences", ())]
+    sentences = [*_flat(line.get("masked_sentences")), *_flat(evidences)]
+    prompts = {text.replace("[X]", fact.subject) for text in wordings[fact.relation]}
+    prompts |= {_as_prompt(text) for text in [*sentences, " ".join(sentences)]}
+    return (
+        fact.relation.lower() in {str(name).lower().removesuffix("_test") for name in relations}
+        and {fact.subject, fact.subject_id} <= subjects
+        and {*fact.answers, *fact.answer_ids} <= _texts(line, "obj")
+        and names <= {*fact.answers}
+        and fact.prompt in prompts
+    )
+
+
+def _as_prompt(sentence: str) -> str:
+    return " ".join(sentence.split()).replace(MASK, SLOT)
+
+
+def _texts(line: dict[str, Any], role: str) -> set[str]:
+    """All texts of a record's subject (`sub`) or objects (`obj`)."""
+    return {text for key, value in line.items() if key.startswith(role) for text in _flat(value)}
+
+
+def _flat(value: Any) -> Iterator[str]:
+    """The texts of a text, or of lists of texts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+
+
+def _lines(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The objects of the files of JSON lines, with their files."""
+    paths = sorted(data.glob(files))
+    if not paths:
+        raise BadInput(data / files, "no such file", "the gate reads a sample of facts again")
+    for path in paths:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for line in lines:
+                if line.strip():
+                    yield path, json.loads(line)

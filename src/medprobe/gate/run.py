@@ -1,0 +1,142 @@
+"""Run suites on tables with Great Expectations, in memory; without a project folder of its own."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from medprobe.core.errors import BadInput
+from medprobe.core.progress import Progress, show_progress
+from medprobe.gate.checks import Context, providing
+from medprobe.gate.faults import describe
+from medprobe.gate.suites import Suite, SuiteEntry
+
+EXAMPLES: Final = 20  # failing rows that a report names, of each check
+NUMBER: Final = "row_number"  # column that the gate adds to a table, from 1
+
+
+def run(
+    suites: list[Suite], tables: Mapping[str, pd.DataFrame], *, text: bool
+) -> list[dict[str, Any]]:
+    """Run suites on tables. The same tables give the same reports.
+
+    Args:
+        suites: to run.
+        tables: by name.
+        text: whether reports may contain text of the tables. Without it they have only the text of
+            the columns that identify rows.
+
+    Returns:
+        One report per suite: table, rows, success, and `checks`, one per expectation. A check has
+        type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (the number
+        and id of rows, their `fault` in words, and their values) and `problem` (why it could not be
+        checked, such as a missing column).
+
+    Raises:
+        BadInput: a suite's table is missing.
+    """
+    import great_expectations as gx
+
+    gx_context = gx.get_context(mode="ephemeral")
+    gx_context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
+    source = gx_context.data_sources.add_pandas("tables")
+    with (
+        providing(tables) as context,
+        show_progress("validate", sum(len(suite.entries) for suite in suites), "checks") as bar,
+    ):
+        bar.advance_to(0)
+        return [_run(suite, context, source, text, bar) for suite in suites]
+
+
+def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress) -> dict[str, Any]:
+    import great_expectations as gx
+
+    if suite.table not in context.tables:
+        raise BadInput(f"{suite.table}.parquet", "no such table, but it has a suite")
+    table = context.tables[suite.table]
+    if missing := [column for column in suite.row_id if column not in table]:
+        raise BadInput(f"{suite.table}.parquet", f"no column {missing[0]} to name its rows by")
+    asset = source.add_dataframe_asset(suite.table)
+    numbered = {"dataframe": table.assign(**{NUMBER: range(1, len(table) + 1)})}
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch(numbered)
+    for number, expectation in enumerate(suite.expectations):
+        expectation.meta = {"number": number}
+    outcome = batch.validate(
+        gx.ExpectationSuite(suite.table, expectations=suite.expectations),
+        result_format={
+            "result_format": "COMPLETE",
+            "unexpected_index_column_names": [NUMBER, *suite.row_id],
+        },
+    )
+    results = sorted(outcome.results, key=lambda result: result.expectation_config.meta["number"])
+    checks = [
+        {**entry.model_dump(), **_outcome(result, entry, suite.row_id, text, context)}
+        for entry, result in zip(suite.entries, results, strict=True)
+    ]
+    bar.advance_to(bar.count + len(checks))
+    success = all(check["success"] for check in checks if check["severity"] == "critical")
+    return {"table": suite.table, "rows": len(table), "success": success, "checks": checks}
+
+
+def _outcome(
+    result: Any, entry: SuiteEntry, row_id: list[str], text: bool, context: Context
+) -> dict[str, Any]:
+    """The parts of Great Expectations' result that a report has."""
+    details = result.result
+    problems = {
+        _exception(str(info["exception_message"]), text)
+        for info in [result.exception_info, *result.exception_info.values()]
+        if isinstance(info, dict) and info.get("exception_message")
+    }
+    observed = details.get("observed_value")
+    if not result.success and "observed_value" in details:
+        is_safe = text or isinstance(observed, (int, float))
+        problems.add(f"found {observed}" if is_safe else "found another value")
+    rows = details.get("unexpected_index_list") or []
+    return {
+        "success": bool(result.success),
+        "failing": len(rows),
+        "examples": [
+            {
+                **_failing(row, row_id, text, context),
+                "fault": describe(entry.type, entry.kwargs, row),
+            }
+            for row in rows[:EXAMPLES]
+        ],
+        "problem": "; ".join(sorted(problems)),
+    }
+
+
+def _exception(message: str, text: bool) -> str:
+    """An exception's message; without `text`, only one about a missing column."""
+    column = re.search(r'The column "[^"]*" in BatchData does not exist', message)
+    return message if text else column[0] if column else "the check itself failed on these values"
+
+
+def _failing(
+    row: dict[str, Any], row_id: list[str], text: bool, context: Context
+) -> dict[str, Any]:
+    """A failing row: its number, its id, the check's reason, and the columns' values."""
+    name = " ".join(str(row[column]) for column in row_id)
+    values = {
+        column: _plain(value)
+        for column, value in row.items()
+        if column not in [NUMBER, *row_id] and (text or isinstance(value, (int, float)))
+    }
+    if name in context.reasons:
+        place, detail = context.reasons[name]
+        values["reason"] = f"{place}: {detail}" if text and detail else place
+    return {"number": int(row[NUMBER]), "row": name, **values}
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON represents it; a missing one is null."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if pd.isna(value):
+        return None
+    return value if isinstance(value, (str, int, float)) else str(value)

@@ -1,0 +1,130 @@
+"""Context variance of BioLAMA's triples: those of CTD, Wikidata and the UMLS in its files.
+
+Source: the paper on context variance, Methods ("certain Knowledge Bases in BioLAMA"). An entity is
+looked for by its label and aliases in the files, which give no CUIs of CTD and Wikidata. All splits
+count: a triple is no query to train on here. The pool of a relation are its objects, since CTD's
+files have no types. The prompts are BioLAMA's manual ones.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.benchmarks import Benchmark, counts
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.executor import Executor, in_this_process
+from medprobe.core.tables import ORIGINAL, BenchmarkTables
+from medprobe.papers.context.benchmarks import context
+from medprobe.papers.context.benchmarks.context.facts import Knowledge
+from medprobe.sources import triples as biolama
+from medprobe.sources.triples import SPLITS, Source, Triple
+
+METADATA = replace(
+    context.METADATA,
+    licence="CTD's and the UMLS's licences; Wikidata: CC0; MIMIC-III's data use agreement; "
+    "the articles' own",
+    sources=("biolama", "notes", "articles"),
+)
+
+
+class Settings(context.ContextSettings):
+    """Which triples of BioLAMA's files are built."""
+
+    sources: tuple[Source, ...] = Field(biolama.SOURCES, min_length=1)
+    """Parts of BioLAMA."""
+    relations: tuple[str, ...] = ()
+    """Relations to build. Empty: all."""
+
+
+def build(
+    data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
+) -> BenchmarkTables:
+    """Build the steps of all contexts, of BioLAMA's triples.
+
+    Raises:
+        BadInput: sources that cannot be used, a relation that is in no source or has no template,
+            and where no document gives a context.
+    """
+    dropped: Counter[str] = Counter()
+    triples = list(_triples(data / "biolama", settings))
+    knowledge = _knowledge(data / "biolama", triples, dropped)
+    read = counts.by_name("biolama", "facts", knowledge.facts["relation"])
+    return context.tables(data, knowledge, settings, seed, executor, dropped=dropped, read=read)
+
+
+def _triples(folder: Path, settings: Settings) -> Iterator[tuple[Source, Triple]]:
+    """The triples of the relations that the settings name, of all splits, with their source."""
+    listed = {source: biolama.list_relations(folder / source) for source in settings.sources}
+    every = sorted({name for names in listed.values() for name in names})
+    for relation in settings.relations:
+        if relation not in every:
+            problem = f"no relation '{relation}'{nearest(relation, every)}"
+            raise BadInput("params.yaml: benchmarks.context_biolama", problem)
+    for source, names in listed.items():
+        for relation in names:
+            if relation in settings.relations or not settings.relations:
+                for split in SPLITS:
+                    for triple in biolama.read(folder / source, relation, split):
+                        yield source, replace(triple, relation=relation)
+
+
+def _knowledge(
+    folder: Path, triples: list[tuple[Source, Triple]], dropped: Counter[str]
+) -> Knowledge:
+    """The facts of these triples. Entities with the same label are one, the first by its URI."""
+    labels: dict[str, str] = {}  # of each URI, the first in the order of the files
+    aliases: list[tuple[str, str]] = []
+    for _, triple in triples:
+        entities = [(triple.subject_id, triple.subject, triple.subject_aliases)]
+        entities += [(entity.id, entity.label, entity.aliases) for entity in triple.answers]
+        for uri, label, names in entities:
+            labels.setdefault(uri, label)
+            aliases += [(name, uri) for name in (label, *names)]
+    first = {label: min(uris) for label, uris in _grouped(labels).items()}
+    representatives = {uri: first[label] for uri, label in labels.items()}
+    facts: set[tuple[str, str, str]] = set()
+    objects: dict[str, set[str]] = {}
+    for _, triple in triples:
+        subject = representatives[triple.subject_id]
+        for entity in triple.answers:
+            fact = representatives[entity.id]
+            objects.setdefault(triple.relation, set()).add(fact)
+            if fact == subject:
+                dropped["fact: subject and object are one"] += 1
+            else:
+                facts.add((triple.relation, subject, fact))
+    return Knowledge(
+        pd.DataFrame(sorted(facts), columns=["relation", "subject_id", "fact_id"]),
+        {uri: label for label, uri in first.items()},
+        sorted({(name, representatives[uri]) for name, uri in aliases}),
+        objects,
+        _prompts(folder, triples),
+    )
+
+
+def _grouped(labels: dict[str, str]) -> dict[str, list[str]]:
+    """The URIs of each label."""
+    uris: dict[str, list[str]] = {}
+    for uri, label in labels.items():
+        uris.setdefault(label, []).append(uri)
+    return uris
+
+
+def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, str]:
+    """The manual template of each relation."""
+    prompts = {}
+    sources = {triple.relation: source for source, triple in triples}
+    templates = {source: biolama.read_templates(folder / source) for source in {*sources.values()}}
+    for relation, source in sorted(sources.items()):
+        if relation not in templates[source]:
+            path = folder / source / "prompts" / "manual.jsonl"
+            raise BadInput(path, f"no template for relation {relation}")
+        prompts[relation] = templates[source][relation][ORIGINAL]
+    return prompts
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=context.TABLES)

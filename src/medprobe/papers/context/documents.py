@@ -1,0 +1,389 @@
+"""An index of a text resource: which documents mention which entities.
+
+An index is a folder: `index.json` (what it was made from, and counts), and for each share of the
+resource's files a folder with `ids.parquet` (`document, id`: all that were read),
+`documents.parquet` (`document, id, text`: those that mention two or more entities) and
+`mentions.parquet` (`document, start, end, cui`). A resource is scanned again only if its files, its
+categories, the names or the code have changed, and not for another sample of it. Memory does not
+grow with a resource, but for the ids of one that is sampled.
+"""
+
+import hashlib
+import heapq
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+from numpy.typing import NDArray
+from pydantic import PositiveInt, model_validator
+
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.files import replacing
+from medprobe.core.params import Section
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.papers.context import articles, notes, texts
+from medprobe.papers.context.texts import Document
+
+if TYPE_CHECKING:
+    from medprobe.sources.mentions import Mentions
+
+BATCH: Final = 500  # documents in memory at a time
+SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
+SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
+NUMBERS: Final = 2**32  # of documents, for each share
+Reader = Callable[[Path, Counter[str]], Iterator[Document]]
+READERS: Final[dict[str, tuple[Reader, tuple[str, ...]]]] = {  # with the endings of its files
+    "notes": (notes.read, (".csv", ".gz")),
+    "articles": (articles.read, (".xml", ".nxml", ".txt")),
+    "texts": (texts.read, (".txt", ".jsonl")),
+}
+
+
+class Resource(Section):
+    """A text resource: its form, its file or folder below `data/`, and what is taken of it."""
+
+    form: Literal["notes", "articles", "texts"]
+    """`notes` (MIMIC-III), `articles` (JATS XML), or `texts`."""
+    path: Path
+    """File or folder below `data/`."""
+    categories: tuple[str, ...] = ()
+    """Of `notes`: the values of CATEGORY whose notes are taken, such as `Discharge summary`. Empty:
+    all."""
+    sample: PositiveInt | None = None
+    """Take so many documents, drawn by the seed from all (of the `categories`). Empty: all."""
+
+    @model_validator(mode="after")
+    def _check_categories(self) -> "Resource":
+        if self.categories and self.form != "notes":
+            raise ValueError(f"{self.form} have no categories: only notes have")
+        return self
+
+
+class Index:
+    """The index of one resource in its folder, or of a sample of its documents."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.description: dict[str, Any] = json.loads((folder / "index.json").read_text("utf-8"))
+        self._sample: list[int] | None = None  # numbers of documents
+
+    def draw(self, size: int, seed: int) -> "Index":
+        """Return the index of a sample of the documents that were read.
+
+        The draw depends on the documents' ids, not on their order.
+
+        Args:
+            size: of the sample.
+            seed: of the draw.
+
+        Raises:
+            BadInput: the resource has fewer documents.
+        """
+        if size > (documents := self.description["documents"]):
+            problem = f"{documents:,} documents, from which {size:,} cannot be drawn"
+            raise BadInput(self.description["path"], problem, "correct the resource's sample")
+        table = self._table("ids").collect()
+        keys = (
+            (_digest(f"{seed}|{name}"), name, number)
+            for number, name in zip(table["document"], table["id"], strict=True)
+        )
+        sampled = Index(self.folder)
+        sampled._sample = sorted(number for *_, number in heapq.nsmallest(size, keys))
+        rows = {
+            count: sampled._table(name).select(pl.len()).collect().item()
+            for count, name in (("kept", "documents"), ("mentions", "mentions"))
+        }
+        sampled.description |= {"documents": size, **rows}
+        sampled.description["skipped"] = {
+            **self.description["skipped"],
+            "not drawn": documents - size,
+        }
+        return sampled
+
+    def shared(self, pairs: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
+        """Draw documents that mention both entities of a pair.
+
+        The draw of one pair depends neither on other pairs nor on the order of documents.
+
+        Args:
+            pairs: columns `subject_id, fact_id`.
+            most: the largest number of documents per pair.
+            seed: of the draw.
+
+        Returns:
+            Columns `subject_id, fact_id, document`.
+        """
+        postings = self._postings({*pairs["subject_id"], *pairs["fact_id"]})
+        identifiers = self._table("documents").select("document", "id").collect().sort("document")
+        rows = []
+        for subject, fact in sorted({*zip(pairs["subject_id"], pairs["fact_id"], strict=True)}):
+            common = np.intersect1d(postings[subject], postings[fact], assume_unique=True)
+            ids = identifiers["id"].gather(identifiers["document"].search_sorted(common))
+            keys = (_digest(f"{seed}|{subject}|{fact}|{name}") for name in ids)
+            sample = heapq.nsmallest(most, zip(keys, ids, common.tolist(), strict=True))
+            rows += [(document, subject, fact) for _, _, document in sample]
+        table = pd.DataFrame(sorted(rows), columns=["document", "subject_id", "fact_id"])
+        return table[["subject_id", "fact_id", "document"]].astype(SHARED)
+
+    def read(self, documents: Iterable[int]) -> Iterator[tuple[int, Document, pd.DataFrame]]:
+        """Read documents by their numbers.
+
+        Yields:
+            `(number, document, mentions)`; mentions have the columns `start, end, cui` in the order
+            of the text, and one row per entity.
+        """
+        numbers = sorted(set(documents))
+        for begin in range(0, len(numbers), BATCH):
+            batch = numbers[begin : begin + BATCH]
+            rows = self._rows("mentions", batch).sort("document", "start", "cui").to_pandas()
+            mentions = dict(iter(rows.groupby("document")[["start", "end", "cui"]]))
+            for number, name, text in self._rows("documents", batch).sort("document").rows():
+                yield number, Document(name, text), mentions[number]
+
+    def frequencies(self) -> "pd.Series[int]":
+        """How many documents mention each entity."""
+        count = pl.col("document").n_unique().cast(pl.Int64).alias("n")
+        table = self._table("mentions").group_by("cui").agg(count).collect(engine="streaming")
+        return table.to_pandas().set_index("cui")["n"]
+
+    def _postings(self, cuis: set[str]) -> "dict[str, NDArray[np.int64]]":
+        """The documents that mention each of these entities, in their order."""
+        mentions = self._table("mentions").filter(pl.col("cui").is_in(list(cuis)))
+        documents = pl.col("document").unique().sort()
+        table = mentions.group_by("cui").agg(documents).collect(engine="streaming")
+        documents_by_cui = {cui: numbers.to_numpy() for cui, numbers in zip(*table, strict=True)}
+        return {cui: documents_by_cui.get(cui, np.empty(0, np.int64)) for cui in cuis}
+
+    def _table(self, name: str) -> pl.LazyFrame:
+        """The documents, mentions or ids of all shares, as far as they are in the sample."""
+        table = pl.scan_parquet(sorted(self.folder.glob(f"*/{name}.parquet")), glob=False)
+        if self._sample is None:
+            return table
+        return table.filter(pl.col("document").is_in(self._sample))
+
+    def _rows(self, name: str, documents: list[int]) -> pl.DataFrame:
+        """The rows of these documents; the range passes over row groups that hold none."""
+        document = pl.col("document")
+        chosen = document.is_between(documents[0], documents[-1]) & document.is_in(documents)
+        return self._table(name).filter(chosen).collect(engine="streaming")
+
+
+def _digest(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def open_index(
+    name: str,
+    resource: Resource,
+    data: Path,
+    names: list[tuple[str, str]],
+    folder: Path,
+    *,
+    seed: int = 0,
+    executor: Executor = in_this_process,
+) -> Index:
+    """Open the index of a resource; it is built first unless it has the same inputs and code.
+
+    Args:
+        name: the resource's name.
+        resource: its format and path.
+        data: the folder that the path is relative to.
+        names: pairs of a name and its CUI.
+        folder: the folder of indexes; this one is `folder/name`.
+        seed: of the sample, where the resource has one.
+        executor: what scans shares of the files.
+
+    Raises:
+        BadInput: the resource is missing, broken or empty, has no note of a category, or has fewer
+            documents than are to be drawn.
+    """
+    index = _open_whole(name, resource, data, names, folder, executor=executor)
+    return index if resource.sample is None else index.draw(resource.sample, seed)
+
+
+def _open_whole(
+    name: str,
+    resource: Resource,
+    data: Path,
+    names: list[tuple[str, str]],
+    folder: Path,
+    *,
+    executor: Executor,
+) -> Index:
+    """Open or build the index of all documents of a resource's categories."""
+    path = data / resource.path
+    if not path.exists():
+        raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
+    names_hash = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+    files, code = fingerprint([path]), code_fingerprint(__name__)
+    inputs = {
+        "form": resource.form,
+        "categories": sorted(resource.categories),
+        "files": files,
+        "names": names_hash,
+        "code": code,
+    }
+    target = folder / name
+    if (target / "index.json").is_file() and Index(target).description["made_from"] == inputs:
+        return Index(target)
+    with replacing(target) as scratch:
+        scratch.mkdir()
+        jobs = []
+        for number, share in enumerate(_shares(texts.files(path, READERS[resource.form][1]))):
+            out = scratch / str(number)
+            jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
+        counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
+        skipped: Counter[str] = Counter()
+        categories: Counter[str] = Counter()
+        scanner = _Scanner(resource.form, resource.categories, names)
+        for _, (new_counts, new_skipped, new_categories) in executor(scanner, jobs):
+            counts.update(new_counts)
+            skipped.update(new_skipped)
+            categories.update(new_categories)
+        for category in resource.categories:
+            if not categories[category]:
+                problem = f"no note of category '{category}'{nearest(category, [*categories])}"
+                raise BadInput(path, problem, f"correct the categories of resource {name}")
+        if not counts["documents"]:
+            raise BadInput(path, f"no document in resource {name}", "correct its path or form")
+        skipped.update(
+            {
+                f"of category {category}": count
+                for category, count in categories.items()
+                if category not in resource.categories
+            }
+        )
+        description = {"made_from": inputs, "path": path.as_posix(), **counts}
+        description["skipped"] = dict(sorted(skipped.items()))
+        (scratch / "index.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+    return Index(target)
+
+
+def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
+    """Files in their order, grouped into shares of about SHARE bytes."""
+    shares: list[tuple[Path, ...]] = []
+    room = 0
+    for file in files:
+        size = file.stat().st_size
+        if not shares or size > room:
+            shares.append(())
+            room = SHARE
+        shares[-1] += (file,)
+        room -= size
+    return shares
+
+
+class _Scanner:
+    """Scans shares of a resource's files. A copy in another process makes its own finder."""
+
+    def __init__(
+        self, form: str, categories: tuple[str, ...], names: list[tuple[str, str]]
+    ) -> None:
+        self.form, self.categories, self.names = form, categories, names
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.form, self.categories, self.names)
+
+    @cached_property
+    def finder(self) -> "Mentions":
+        """The finder of all names."""
+        from medprobe.sources.mentions import Mentions
+
+        return Mentions(self.names)
+
+    def __call__(
+        self, job: tuple[tuple[Path, ...], Path, int]
+    ) -> tuple[Counter[str], Counter[str], Counter[str]]:
+        """Scan one share, given its files, the folder to write and its number.
+
+        Returns:
+            The counts of `scan`, counts of skipped documents, and where categories are named, those
+            of all documents.
+        """
+        files, folder, share = job
+        folder.mkdir(parents=True)
+        read, _ = READERS[self.form]
+        skipped: Counter[str] = Counter()
+        categories: Counter[str] = Counter()
+        documents = self._chosen(
+            (document for file in files for document in read(file, skipped)), categories
+        )
+        return scan(documents, self.finder, folder, share * NUMBERS), skipped, categories
+
+    def _chosen(
+        self, documents: Iterator[Document], categories: Counter[str]
+    ) -> Iterator[Document]:
+        """The documents of the categories that are named, all of which are counted, or all."""
+        if not self.categories:
+            yield from documents
+            return
+        for document in documents:
+            categories[document.category] += 1
+            if document.category in self.categories:
+                yield document
+
+
+def scan(
+    documents: Iterator[Document], finder: "Mentions", folder: Path, first_number: int = 0
+) -> Counter[str]:
+    """Find all mentions in one pass and write the three tables.
+
+    Args:
+        documents: to scan.
+        finder: of the names.
+        folder: where the tables go.
+        first_number: the number of the first document.
+
+    Returns:
+        Counts of `documents` read, of those `kept`, and of `mentions` in these.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    id_type = pa.schema([("document", pa.int64()), ("id", pa.string())])
+    text_type = id_type.append(pa.field("text", pa.string()))
+    fields = [("document", pa.int64()), ("start", pa.int32()), ("end", pa.int32())]
+    mention_type = pa.schema([*fields, ("cui", pa.string())])
+    counts: Counter[str] = Counter()
+    with (
+        pq.ParquetWriter(folder / "ids.parquet", id_type, compression="zstd") as id_writer,
+        pq.ParquetWriter(
+            folder / "documents.parquet", text_type, compression="zstd"
+        ) as text_writer,
+        pq.ParquetWriter(
+            folder / "mentions.parquet", mention_type, compression="zstd"
+        ) as mention_writer,
+    ):
+        while batch := list(islice(documents, BATCH)):
+            texts_of_interest, mentions = [], []
+            numbered = [*enumerate(batch, start=first_number + counts["documents"])]
+            for number, document in numbered:
+                rows = [
+                    (number, mention.start, mention.end, cui)
+                    for mention in finder.find(document.text)
+                    for cui in mention.ids
+                ]
+                if len({row[3] for row in rows}) > 1:
+                    texts_of_interest.append((number, document.id, document.text))
+                    mentions += rows
+            counts.update(documents=len(batch), kept=len(texts_of_interest), mentions=len(mentions))
+            ids = [(number, document.id) for number, document in numbered]
+            id_writer.write_table(_columns(ids, id_type))
+            text_writer.write_table(_columns(texts_of_interest, text_type))
+            mention_writer.write_table(_columns(mentions, mention_type))
+    return counts
+
+
+def _columns(rows: list[tuple[Any, ...]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema)

@@ -1,0 +1,104 @@
+"""DisKnE: does this premise entail that the patient has this disease? Binary, per disease.
+
+Source: Alghanmi et al. 2021, "Probing Pre-Trained Language Models for Disease Knowledge". Positives
+are pairs of MedNLI and MEDIQA-NLI whose hypothesis gives the patient a disease, as annotated by
+hand; negatives put a similar disease in its place. For each disease, nothing that mentions it is
+trained on. `diskne_released` builds from the annotation that the authors released.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+from pydantic import Field
+
+from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import SampledSettings
+from medprobe.core.tables import BenchmarkTables
+from medprobe.papers.diskne import annotation, cui2vec
+from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
+from medprobe.papers.diskne.benchmarks.diskne.examples import (
+    TABLES,
+    UMLS,
+    DiskneSettings,
+    read_pairs,
+    tables,
+    with_texts,
+)
+from medprobe.papers.diskne.benchmarks.diskne.negatives import choose, replaceable
+from medprobe.papers.diskne.hierarchy import Hierarchy
+
+VECTORS: Final = "cui2vec/cui2vec_pretrained.csv"
+SHEET: Final = "diskne/annotation.csv"
+ENTAILMENT: Final = "entailment"
+TO_FILL_IN: Final = Path("outputs/annotation/diskne.csv")
+METADATA = Metadata(
+    description="Does a clinical sentence entail that the patient has a disease?",
+    citation="Alghanmi, Espinosa-Anke and Schockaert, Findings of ACL 2021",
+    licence="MedNLI and MEDIQA-NLI: PhysioNet credentialed; UMLS licence",
+    terms="physionet",
+    sources=("mednli", "mediqa", *UMLS, VECTORS, SHEET),
+    primary_metric="f1",
+    cluster="target",  # the disease
+    many_relations=True,  # a disease each
+)
+
+
+class Settings(DiskneSettings, SampledSettings):
+    """Which diseases are annotated, and how many negatives each positive has."""
+
+    diseases: tuple[str, ...] = Field(DISEASES, min_length=1)
+    """UMLS semantic types that count as diseases and are annotated."""
+    negatives: int = Field(10, gt=0)
+    """Negative examples of each kind per positive example."""
+
+
+def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
+    """Build the examples, and a split for each disease that has enough positives.
+
+    Raises:
+        BadInput: sources that are missing or amiss, and where nobody has annotated yet: the sheet
+            to fill in is then written to `outputs/annotation/diskne.csv`, by MRSTY.RRF too.
+    """
+    pairs, read = read_pairs(data)
+    if not (data / SHEET).is_file():
+        sheet = candidates(pairs, data / "umls", settings.diseases)
+        annotation.write_sheet(sheet, TO_FILL_IN)
+        remedy = f"fill in {TO_FILL_IN} and save it there, or build by diskne_released"
+        raise BadInput(data / SHEET, "nobody has annotated yet", remedy)
+    rows = annotation.read_sheet(data / SHEET).assign(kind="positive", origin="built")
+    rows = rows[rows["category"].isin(settings.categories)]
+    _check_labels(rows, pairs)
+    read += counts.by_name(SHEET, "annotations", rows["category"])
+    dropped: Counter[str] = Counter()
+    positives = with_texts(rows, pairs, settings.unknown_pairs, SHEET, dropped)
+    hierarchy = Hierarchy.read(data / "umls", settings.vocabulary)
+    vectors = cui2vec.read(data / VECTORS, places.PARTS)
+    read.append((VECTORS, "vectors", Path(VECTORS).name, len(vectors.rows)))
+    positives = replaceable(positives, hierarchy, vectors, settings.negatives, dropped)
+    negatives = choose(positives, hierarchy, vectors, settings.negatives, seed)
+    return tables(
+        data,
+        settings,
+        seed,
+        positives=positives.assign(row=positives.index),
+        negatives=negatives.assign(row=negatives["position"]),
+        hierarchy=hierarchy,
+        dropped=dropped,
+        read=read,
+    )
+
+
+def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
+    """Raise BadInput for a positive whose pair is not an entailment: the labels are exchanged."""
+    labels = rows["pair_id"].map(dict(zip(pairs["pair_id"], pairs["label"], strict=True)))
+    is_other = labels.notna() & (labels != ENTAILMENT)
+    for pair, label in zip(rows.loc[is_other, "pair_id"], labels[is_other], strict=True):
+        problem = f"pair {pair} is annotated as a positive, but MedNLI's label is {label}"
+        raise BadInput(SHEET, problem, "download MedNLI again, or take the pair out")
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)

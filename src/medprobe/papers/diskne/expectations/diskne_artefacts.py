@@ -1,0 +1,91 @@
+"""DisKnE's expectations on form: nothing but the disease tells a positive from a negative.
+
+Source: Alghanmi et al. 2021, section 3.4, on artefacts, and section 3.3, on articles.
+"""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.tables import SLOT
+from medprobe.gate.checks import Context, row_check
+
+MRCONSO = places.DATA / "umls/MRCONSO.RRF"
+CUI, LAT, TS, STT, ISPREF, STR, SUPPRESS = 0, 1, 2, 4, 6, 14, 16  # fields of MRCONSO.RRF
+PREFERRED = {LAT: "ENG", TS: "P", STT: "PF", ISPREF: "Y", SUPPRESS: "N"}
+
+
+@row_check
+def expect_hypotheses_to_be_preferred_names(
+    rows: pd.DataFrame, context: Context, hypothesis: str
+) -> list[bool] | pd.Series:
+    """The first column's text is the preferred name of the second column's concept, byte for byte.
+
+    The preferred name is that of the table `names`, and MRCONSO.RRF must prefer it too where it
+    prefers a name of the concept. With `hypothesis` "surface" the text is in lower case, as the
+    released code has it.
+    """
+    text, cui = rows.columns
+    if hypothesis == "surface":
+        return rows[text] == rows[text].str.lower()
+    names = context.tables["names"]
+    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    in_umls = _preferred_names(MRCONSO, set(rows[cui]))
+    return [
+        name == preferred.get(concept) and name in in_umls.get(concept, {name})
+        for name, concept in zip(rows[text], rows[cui], strict=True)
+    ]
+
+
+@row_check
+def expect_premises_to_be_of_their_pairs(rows: pd.DataFrame) -> pd.Series:
+    """Rows of one pair, the first column, have one premise, the second one, byte for byte."""
+    pair, premise = rows.columns
+    return rows.groupby(pair)[premise].transform("nunique") == 1
+
+
+@row_check
+def expect_articles_to_fit(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """An article before a negative's disease fits the disease's first letter: "an" before a vowel.
+
+    Columns `label, cui, full_hypothesis`.
+    """
+    names = context.tables["names"]
+    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    accepted = []
+    for label, cui, text in rows.itertuples(index=False, name=None):
+        name = preferred.get(cui, "")
+        article = re.search(rf"\b(an?)\s+{re.escape(name)}", text, re.IGNORECASE)
+        fits = not article or not name or (len(article[1]) == 2) == (name[0].lower() in "aeiou")
+        accepted.append(label == 1 or fits)
+    return accepted
+
+
+@row_check
+def expect_prompts_to_be_of_examples(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """A query's prompt is the premise and the full hypothesis of its positive, the disease a slot.
+
+    Columns `query_id, prompt`; the query's id is the example's.
+    """
+    examples = context.tables["examples"]
+    prompts = {}
+    for row in examples[examples["label"] == 1].itertuples():
+        before, after = row.full_hypothesis[: row.start], row.full_hypothesis[row.end :]
+        prompts[row.example_id] = f"{row.premise} {before}{SLOT}{after}"
+    query, prompt = rows.columns
+    return [prompts.get(name) == text for name, text in zip(rows[query], rows[prompt], strict=True)]
+
+
+def _preferred_names(path: Path, cuis: set[str]) -> dict[str, set[str]]:
+    """The preferred English names of concepts in MRCONSO.RRF, by CUI."""
+    names: dict[str, set[str]] = {}
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for line in lines:
+            if line[: line.find("|")] not in cuis:
+                continue
+            fields = line.split("|")
+            if all(fields[place] == value for place, value in PREFERRED.items()):
+                names.setdefault(fields[CUI], set()).add(fields[STR])
+    return names

@@ -1,0 +1,267 @@
+"""DisKnE's expectations on splits: no leak, and complete sets.
+
+Source: Alghanmi et al. 2021, section 3.3. `leaks` and `likely` decide what a leak is, from UMLS's
+file and from the texts, not from what the builder recorded of them.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+
+from medprobe.core import places
+from medprobe.gate import leaks
+from medprobe.gate.checks import Context, row_check
+from medprobe.papers.diskne.likely import LikelyDiseases
+
+MRCONSO = places.DATA / "umls/MRCONSO.RRF"
+TEXTS = ("hypothesis", "full_hypothesis", "premise")
+COMMON = 3  # texts that have a word, which is then no typing error
+FEWEST = 8  # words of a premise that can be a near copy
+ROWS = 256  # premises that are held against all others at once
+
+
+@row_check
+def expect_examples_to_be_tested(rows: pd.DataFrame, context: Context) -> pd.Series:
+    """Each example of a disease that has splits is in the disease's test set.
+
+    Columns `example_id, original_cui, category, premise, hypothesis`. An equal example can stand
+    for it.
+    """
+    example, original, *alike = rows.columns
+    splits = context.tables["splits"]
+    tested = set(_pairs(splits[splits["split"] == "test"], "example_id", "target"))
+    is_tested = pd.Series([pair in tested for pair in _pairs(rows, example, original)], rows.index)
+    is_covered = is_tested.groupby([rows[column] for column in (original, *alike)]).transform("any")
+    return is_covered | ~rows[original].isin(splits["target"].unique())
+
+
+@row_check
+def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
+    """Examples of training and validation do not mention the target disease.
+
+    Columns `target, split, example_id`. The disease is neither the example's nor the replaced one,
+    and none of its names is in the premise or the hypothesis, in any form. With `match`
+    "substrings" the names are looked up letter by letter, in the premise alone, as the released
+    code does. The reason of a failing row is where the disease leaked, and the name.
+    """
+    mentions = _find_mentions(match, context)
+    accepted = []
+    for target, split, example in zip(*(rows[column] for column in rows.columns), strict=True):
+        leak = split != "test" and mentions.get((example, target))
+        if leak:
+            context.reasons[f"{target} {split} {example}"] = leak
+        accepted.append(not leak)
+    return accepted
+
+
+@row_check
+def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
+    """Examples of training and validation do not name the target disease in a hidden form.
+
+    Columns as in `expect_no_disease_leakage`. The search is the one of `likely`. With `match`
+    "substrings" it is the released code's.
+    """
+    return expect_no_disease_leakage(rows, context, "likely" if match == "forms" else match)
+
+
+@row_check
+def expect_tested_premises_to_have_no_near_copies(
+    rows: pd.DataFrame, context: Context, share: float, shared_premises: bool, split: str
+) -> list[bool] | bool:
+    """No premise of a test set shares this share of its words with one of training or validation.
+
+    Columns `target, split, example_id`. The share is Jaccard's of the sets of words, for premises
+    of at least eight words. Premises of the same words are left to
+    `expect_tested_premises_to_be_untrained`.
+    """
+    if shared_premises or split == "released":
+        return True
+    target, part, example = rows.columns
+    premises = context.tables["examples"].set_index("example_id")["premise"]
+    near_copies = _near_copies(sorted(set(premises)), share)
+    texts = rows[example].map(premises)
+    tested = set(zip(rows[target], texts.where(rows[part] == "test"), strict=True))
+    return [
+        name == "test" or all((cui, copy) not in tested for copy in near_copies.get(text, ()))
+        for cui, name, text in zip(rows[target], rows[part], texts, strict=True)
+    ]
+
+
+@row_check
+def expect_tested_premises_to_be_untrained(
+    rows: pd.DataFrame, context: Context, shared_premises: bool, split: str
+) -> pd.Series | bool:
+    """No premise and no pair of a test set is in the training or validation set.
+
+    Columns `target, split, example_id`. If `shared_premises` allow it, they can be, as the released
+    split always allows.
+    """
+    if shared_premises or split == "released":
+        return True
+    target, part, example = rows.columns
+    examples = context.tables["examples"].set_index("example_id")
+    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
+    accepted = pd.Series(True, index=rows.index)
+    for column in (premises, examples["pair_id"]):
+        keys = pd.MultiIndex.from_arrays([rows[target], rows[example].map(column)])
+        accepted &= ~keys.isin(keys[rows[part] == "test"])
+    return accepted | (rows[part] == "test")
+
+
+@row_check
+def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Series:
+    """Each tested disease has training and validation rows, and positives that train it.
+
+    Columns `target, split, example_id`. All rows of a disease without them fail.
+    """
+    target, split, example = rows.columns
+    examples = context.tables["examples"]
+    positives = set(examples.loc[examples["label"] == 1, "example_id"])
+    parts = rows.groupby(target)[split].agg(set)
+    complete = parts.map(lambda names: {"train", "validation"} <= names)
+    trained = rows[(rows[split] == "train") & rows[example].isin(positives)]
+    return rows[target].map(complete) & rows[target].isin(trained[target].unique())
+
+
+@row_check
+def expect_other_examples_to_be_trained(
+    rows: pd.DataFrame, context: Context, *, match: str, shared_premises: bool, share: float
+) -> pd.Series:
+    """Of all examples that can train a disease, this share trains it or validates.
+
+    Columns `target, split, example_id`. An example can train a disease if it does not mention it,
+    is not of a disease below it, and has no premise or pair of its test set, unless
+    `shared_premises` are allowed. Equal examples count once. All rows of a disease with fewer fail.
+    """
+    target, split, example = rows.columns
+    examples = context.tables["examples"]
+    mentions = set(_find_mentions(match, context))
+    below = context.tables["ancestors"].groupby("ancestor")["cui"].agg(set).to_dict()
+    key = examples["premise"] + "\n" + examples["hypothesis"]
+    texts = dict(zip(examples["example_id"], key, strict=True))
+    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
+    enough = {}
+    for cui, part in rows.groupby(target):
+        tests = examples["example_id"].isin(part.loc[part[split] == "test", example])
+        usable = ~examples[["cui", "original_cui"]].isin(below.get(cui, set())).any(axis=1) & ~tests
+        if not shared_premises:
+            usable &= ~premises.isin(premises[tests])
+            usable &= ~examples["pair_id"].isin(examples.loc[tests, "pair_id"])
+        can_train = {
+            texts[name]
+            for name in examples.loc[usable, "example_id"]
+            if (name, cui) not in mentions
+        }
+        trained = {texts.get(name) for name in part.loc[part[split] != "test", example]}
+        enough[cui] = len(trained) >= share * len(can_train)
+    return rows[target].map(enough)
+
+
+@row_check
+def expect_test_examples_to_be_of_the_target(rows: pd.DataFrame, context: Context) -> pd.Series:
+    """Columns `target, split, example_id`: test examples are of the target, or replace it."""
+    target, split, example = rows.columns
+    examples = context.tables["examples"].set_index("example_id")["original_cui"]
+    return (rows[split] != "test") | (rows[example].map(examples) == rows[target])
+
+
+@row_check
+def expect_pairs_to_be_on_one_side(
+    rows: pd.DataFrame, context: Context, split: str
+) -> pd.Series | bool:
+    """No pair's examples both train and validate.
+
+    Columns `target, split, example_id`. The released code's split divides rows, so it is not
+    checked.
+    """
+    if split == "released":
+        return True
+    target, part, example = rows.columns
+    pairs = rows[example].map(context.tables["examples"].set_index("example_id")["pair_id"])
+    sides = rows[part].where(rows[part] != "test").groupby([rows[target], pairs])
+    return (rows[part] == "test") | (sides.transform("nunique") == 1)
+
+
+def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
+    """For each text of at least `FEWEST` words the others that share so much of its words."""
+    words = [set(leaks.normalise(text).line.split()) for text in texts]
+    number = {word: i for i, word in enumerate(sorted(set().union(*words)))}
+    columns = [number[word] for row in words for word in row]
+    sizes = np.array([len(row) for row in words])
+    matrix = csr_matrix(
+        (np.ones(len(columns), np.int32), columns, np.concatenate([[0], sizes.cumsum()])),
+        shape=(len(texts), len(number)),
+    )
+    copies: dict[str, list[str]] = {}
+    for start in range(0, len(texts), ROWS):
+        shared = (matrix[start : start + ROWS] @ matrix.T).toarray()
+        union = sizes[start : start + ROWS, None] + sizes[None] - shared
+        near = (shared >= share * union) & (shared < union) & (sizes >= FEWEST)[None]
+        for row, column in zip(*near.nonzero(), strict=True):
+            copies.setdefault(texts[start + row], []).append(texts[column])
+    return copies
+
+
+def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
+    """Map `(example, disease)` to where the example mentions the disease, and its text there.
+
+    All diseases that have splits are looked up, once in a run.
+    """
+    if match not in context.computed:
+        context.computed[match] = _all_mentions(match, context)
+    mentions: dict[tuple[str, str], tuple[str, str]] = context.computed[match]
+    return mentions
+
+
+def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
+    """As `_find_mentions`, which this is the search of."""
+    examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
+    names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
+    as_released = match == "substrings"
+    if as_released:
+        find = _exact_search(names)
+    elif match == "likely":
+        find = LikelyDiseases(names, _common_words(context)).find
+    else:
+        find = leaks.Diseases([*names, *((cui, cui) for cui in targets)]).find
+    mentions: dict[tuple[str, str], tuple[str, str]] = {}
+    for column in TEXTS[-1:] if as_released else TEXTS:
+        texts = {text: find(text) for text in examples[column].unique()}
+        for row in examples[["example_id", "pair_id", column]].itertuples(index=False):
+            for cui, name in texts[row[2]].items():
+                mentions[row[0], cui] = f"pair {row[1]}, in its {column}", repr(name)
+    for column in ("original_cui", "cui"):
+        for example, pair, cui in examples[["example_id", "pair_id", column]].itertuples(
+            index=False
+        ):
+            mentions[example, cui] = f"pair {pair}, {cui} is its {column}", ""
+    return mentions
+
+
+def _common_words(context: Context) -> set[str]:
+    """The words of all names, and those that several texts have."""
+    examples = context.tables["examples"]
+    texts = {text for column in TEXTS for text in examples[column].unique()}
+    counts = Counter(word for text in texts for word in {*leaks.normalise(text).line.split()})
+    names = " ".join(map(str, context.tables["names"]["name"]))
+    common = {word for word, count in counts.items() if count >= COMMON}
+    return common | {*leaks.normalise(names).line.split()}
+
+
+def _spellings(examples: pd.DataFrame, cuis: set[str]) -> list[tuple[str, str]]:
+    """`(text, CUI)`: what the hypotheses of positives call these diseases."""
+    positives = examples[(examples["kind"] == "positive") & examples["cui"].isin(cuis)]
+    return [(row.full_hypothesis[row.start : row.end], row.cui) for row in positives.itertuples()]
+
+
+def _exact_search(names: list[tuple[str, str]]) -> Callable[[str], dict[str, str]]:
+    """A search for names letter by letter, in any case."""
+    lowered = {(name.strip().lower(), cui) for name, cui in names if name.strip()}
+    return lambda text: {cui: name for name, cui in lowered if name in text.lower()}
+
+
+def _pairs(table: pd.DataFrame, first: str, second: str) -> Iterator[tuple[str, str]]:
+    return zip(table[first], table[second], strict=True)

@@ -1,0 +1,174 @@
+"""From all queries of MedLAMA's relations to its tables: drawn, prompted, full and hard.
+
+Source: Meng et al. 2022, section 2.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal
+
+import pandas as pd
+from pydantic import Field, field_validator
+
+from medprobe.benchmarks import counts
+from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Section
+from medprobe.core.tables import ORIGINAL, BenchmarkTables
+from medprobe.papers.medlama.benchmarks.medlama.hardness import HardnessRule, hardness
+from medprobe.papers.medlama.benchmarks.medlama.prompts import (
+    HUMAN_PROMPTS,
+    RELATIONS,
+    default_prompt,
+)
+from medprobe.papers.medlama.benchmarks.medlama.wordings import WORDINGS
+
+NameReader = Callable[
+    [pd.DataFrame], tuple[Mapping[str, Sequence[SubjectName]], list[counts.CountRow]]
+]
+# names no text would use, such as the karyotype t(8;21)(q22;q22)
+UNNATURAL: Final = r"\b(?:t|del|dup|inv|ins|der|add|i|r)\([0-9XY][0-9XYpq;.?]*\)"
+
+
+class MedlamaSettings(Section):
+    """Settings of both builders; the defaults give the released benchmark."""
+
+    relations: tuple[str, ...] = RELATIONS
+    """The relations to build. The default is the paper's 19."""
+    per_relation: int = Field(1000, gt=0)
+    """Queries drawn per relation; all if the relation has fewer."""
+    prompts: Literal["human", "default"] = "human"
+    """Prompts written by `human` authors, or the `default` ones made of the relation's name."""
+    hardness: HardnessRule = "released"
+    """How overlap of subject and answers is measured: as `released`, or by the package
+    `rouge_score`."""
+    max_match: float = 0.1
+    """A hard query has a smaller share than this of answers that are part of the subject's name."""
+    max_rouge_l: float = 0.1
+    """A hard query also has a smaller mean ROUGE-L than this."""
+    natural_names: bool = False
+    """Drop queries with names that look like karyotypes."""
+    min_queries: int = Field(0, ge=0)
+    """Drop relations with fewer queries than this."""
+    families: FamilySettings | None = None
+    """Also ask each query of `full` under further wordings, which are ours and not of the paper, as
+    the subset `families`. Empty: no families."""
+
+    @field_validator("relations")
+    @classmethod
+    def _check_relations(cls, relations: tuple[str, ...]) -> tuple[str, ...]:
+        for name in relations:
+            if name not in HUMAN_PROMPTS:
+                raise ValueError(f"no relation '{name}'{nearest(name, list(HUMAN_PROMPTS))}")
+        return relations
+
+
+def tables(
+    all_queries: pd.DataFrame,
+    settings: MedlamaSettings,
+    seed: int,
+    read: list[counts.CountRow],
+    *,
+    keep_order: bool,
+    read_names: NameReader = lambda queries: ({}, []),
+) -> BenchmarkTables:
+    """Make MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
+
+    `all_queries` has the columns relation, subject_id, subject, answers, answer_ids. With
+    `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
+    also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
+    says how much was read of the sources. Where families are asked, `read_names` gives further
+    names of the subjects of `full`, by query, and how much it read.
+
+    Raises:
+        BadInput: a relation has no query.
+    """
+    if settings.natural_names:
+        all_queries = all_queries[_natural(all_queries)]
+    drawn = []
+    for relation in settings.relations:
+        part = all_queries[all_queries["relation"] == relation].reset_index(drop=True)
+        if part.empty and not settings.min_queries:
+            remedy = "name the relations that are there in the setting `relations`"
+            raise BadInput("MedLAMA's sources", f"no query of relation {relation}", remedy)
+        if len(part) < settings.min_queries:
+            continue
+        if not keep_order or len(part) > settings.per_relation:
+            part = part.sample(min(settings.per_relation, len(part)), random_state=seed)
+        drawn.append(part)
+    if not drawn:
+        raise BadInput("params.yaml: benchmarks", "min_queries leaves no relation of MedLAMA")
+    full = _with_hardness(_with_prompts(pd.concat(drawn, ignore_index=True), settings), settings)
+    is_hard = (full["avg_match"] < settings.max_match) & (
+        full["avg_rouge_l"] < settings.max_rouge_l
+    )
+    hard = full[is_hard]
+    hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
+    queries = pd.concat([full, hard], ignore_index=True)
+    candidates = _candidates(queries)
+    if settings.families:
+        wordings = {row.query_id: _wordings(row.relation, settings) for row in full.itertuples()}
+        names, counted = read_names(full)
+        read = [*read, *counted]
+        queries, candidates = with_families(
+            queries, candidates, wordings, names, settings=settings.families, seed=seed
+        )
+    sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
+    return BenchmarkTables(queries, candidates, others={"sources": sources})
+
+
+def _natural(queries: pd.DataFrame) -> pd.Series:
+    """Find the queries without a karyotype-like name."""
+    names = queries["subject"] + "\n" + queries["answers"].map("\n".join)
+    return ~names.str.contains(UNNATURAL, regex=True)
+
+
+def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
+    """Number the queries in each relation and fill their subjects into the prompts."""
+    number = queries.groupby("relation").cumcount() + 1
+    prompts = [
+        _template(row.relation, settings).replace("[X]", row.subject)
+        for row in queries.itertuples()
+    ]
+    return queries.assign(
+        benchmark="medlama",
+        subset="full",
+        prompt=prompts,
+        query_id=queries["relation"] + "-" + number.astype(str).str.zfill(4),
+    )
+
+
+def _template(relation: str, settings: MedlamaSettings) -> str:
+    """The benchmark's own template of a relation."""
+    return HUMAN_PROMPTS[relation] if settings.prompts == "human" else default_prompt(relation)
+
+
+def _wordings(relation: str, settings: MedlamaSettings) -> list[Wording]:
+    """The wordings of a relation: the benchmark's own, then ours."""
+    further = enumerate(WORDINGS.get(relation, ()), start=1)
+    return [
+        Wording(ORIGINAL, _template(relation, settings)),
+        *(Wording(f"ours-{number}", template) for number, template in further),
+    ]
+
+
+def _with_hardness(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
+    measured = [
+        hardness(row.subject, row.answers, settings.hardness) for row in queries.itertuples()
+    ]
+    match, rouge_l = zip(*measured, strict=True)
+    return queries.assign(avg_match=match, avg_rouge_l=rouge_l)
+
+
+def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
+    """List all names of each subset once, with the first of their CUIs in alphabetical order.
+
+    Sorted by name. A name's type is `answer` where any query has it as one, else `subject`.
+    """
+    columns = ["subset", "name", "id"]
+    answers = queries[["subset", "answers", "answer_ids"]].set_axis(columns, axis=1)
+    answers = answers.explode(["name", "id"]).assign(type="answer")
+    subjects = queries[["subset", "subject", "subject_id"]].set_axis(columns, axis=1)
+    names = pd.concat([answers, subjects.assign(type="subject")], ignore_index=True)
+    types = names.groupby(["subset", "name"])["type"].min()  # answer comes before subject
+    names = names.sort_values(columns).drop_duplicates(["subset", "name"]).drop(columns="type")
+    return names.join(types, on=["subset", "name"]).reset_index(drop=True)

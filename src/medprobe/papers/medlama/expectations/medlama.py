@@ -1,0 +1,131 @@
+"""MedLAMA's expectations: facts that UMLS has, read again from its own files.
+
+This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
+itself. Source: UMLS Reference Manual, tables MRREL and MRCONSO.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.gate.checks import row_check
+
+MRREL = places.DATA / "umls/MRREL.RRF"
+MRCONSO = places.DATA / "umls/MRCONSO.RRF"
+CUI1, AUI1, CUI2, AUI2, RELA, SAB, SUPPRESS = 0, 1, 4, 5, 7, 10, 14  # CUI2 has RELA to CUI1
+IN_USE: Final = "N"  # in SUPPRESS
+CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO
+PREFERRED: Final = {1: "ENG", 2: "P", 4: "PF", 6: "Y", 16: "N"}  # LAT, TS, STT, ISPREF, SUPPRESS
+
+
+@row_check
+def expect_facts_to_be_in_umls(
+    rows: pd.DataFrame, sample: int, *, obsolete: bool = False
+) -> pd.Series:
+    """Every fact of a sample of rows is in MRREL.RRF.
+
+    Columns `relation, subject_id, answer_ids`. The sample has this many rows, or all; the same
+    table has the same sample. A fact that its vocabulary has withdrawn counts with `obsolete` only.
+    """
+    relation, subject, _ = rows.columns
+    drawn = rows.sample(min(sample, len(rows)), random_state=0)
+    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject]), obsolete)
+    pairs = {(fact.relation, fact.subject, fact.answer) for fact in facts}
+    accepted = pd.Series(True, index=rows.index)
+    for row, name, cui, answer_ids in drawn.itertuples(name=None):
+        accepted[row] = all((name, cui, answer) in pairs for answer in answer_ids)
+    return accepted
+
+
+@row_check
+def expect_answers_to_be_complete(
+    rows: pd.DataFrame,
+    *,
+    vocabularies: Sequence[str],
+    names: str,
+    sample: int,
+    obsolete: bool = False,
+) -> pd.Series:
+    """Every right answer of a sample of rows is there: a query of too many is dropped, not cut.
+
+    Columns `relation, subject_id, subject, answers`. Right are the names of all tails that these
+    vocabularies give the subject, under its name, in MRREL.RRF: the names of the rows' own atoms,
+    or with `names` "preferred" the concepts' preferred English ones. Facts that their vocabulary
+    has withdrawn count with `obsolete` only. The sample has this many rows, or all.
+    """
+    relation, subject_id, *_ = rows.columns
+    drawn = rows.sample(min(sample, len(rows)), random_state=0)
+    facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject_id]), obsolete)
+    facts = [fact for fact in facts if fact.vocabulary in vocabularies]
+    cuis = {cui for fact in facts for cui in (fact.subject, fact.answer)}
+    name_of = _preferred_names(MRCONSO, cuis) if names == "preferred" else _atoms(MRCONSO, cuis)
+    right: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for fact in facts:
+        subject, answer = (
+            name_of.get(cui if names == "preferred" else atom, name_of.get(cui, ""))
+            for cui, atom in ((fact.subject, fact.subject_atom), (fact.answer, fact.answer_atom))
+        )
+        if answer:
+            right[fact.relation, fact.subject, subject].add(answer)
+    accepted = pd.Series(True, index=rows.index)
+    for row, name, cui, subject, answers in drawn.itertuples(name=None):
+        accepted[row] = right[name, cui, subject] <= {*answers}
+    return accepted
+
+
+class UmlsFact(NamedTuple):
+    """A row of MRREL: `subject` has the relation to `answer`, by CUI, and both by AUI."""
+
+    relation: str
+    subject: str
+    subject_atom: str
+    answer: str
+    answer_atom: str
+    vocabulary: str
+
+
+def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) -> list[UmlsFact]:
+    """The facts of these relations and subjects, with those that are withdrawn, or without."""
+    facts = []
+    for line in _lines(path):
+        fields = line.split("|")
+        if fields[CUI2] not in subjects or fields[RELA] not in relations:
+            continue
+        if obsolete or len(fields) <= SUPPRESS or fields[SUPPRESS] == IN_USE:
+            vocabulary = fields[SAB] if len(fields) > SAB else ""
+            fact = (fields[RELA], fields[CUI2], fields[AUI2], fields[CUI1], fields[AUI1])
+            facts.append(UmlsFact(*fact, vocabulary))
+    return facts
+
+
+def _atoms(path: Path, cuis: set[str]) -> dict[str, str]:
+    """The names of these concepts' atoms by AUI, and the last name of each concept by its CUI."""
+    names = {}
+    for line in _lines(path):
+        if line[: line.find("|")] in cuis:
+            fields = line.split("|")
+            names[fields[AUI]] = names[fields[CUI]] = fields[STR]
+    return names
+
+
+def _preferred_names(path: Path, cuis: set[str]) -> dict[str, str]:
+    """The first preferred English name of each concept."""
+    names: dict[str, str] = {}
+    for line in _lines(path):
+        if line[: line.find("|")] in cuis:
+            fields = line.split("|")
+            if all(fields[place] == value for place, value in PREFERRED.items()):
+                names.setdefault(fields[CUI], fields[STR])
+    return names
+
+
+def _lines(path: Path) -> Iterator[str]:
+    if not path.is_file():
+        raise BadInput(path, "no such file", "the gate reads a sample of facts again")
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        yield from lines

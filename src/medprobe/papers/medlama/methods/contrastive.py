@@ -1,0 +1,434 @@
+"""Contrastive-Probe (Meng et al., ACL 2022, section 3): the filled prompt's nearest names.
+
+Query and candidates go through the same encoder; the names nearest to the query are its answers.
+The encoder is rewired first (stage `rewire`), on several sentence sets, with a checkpoint every so
+many steps; probing it as it came shows what rewiring brings.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
+from medprobe.core.places import MODELS, REWIRED
+from medprobe.core.progress import print_above
+from medprobe.core.tables import SLOT
+from medprobe.engine.encode import Pooling, encode, read_characters, tokenize
+from medprobe.engine.load import Model, load
+from medprobe.engine.ranking import MAX_TIES
+from medprobe.engine.search import Distance, NameIndex
+from medprobe.methods import Method, Task
+from medprobe.papers.medlama.checkpoints import SETTINGS, checkpoints, read_settings
+
+ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
+READ = "read_layers"  # begins the variants that read a middle layer, and is their setting
+KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
+
+
+class Contrastive(Method):
+    """Ranks candidates by their nearness to the query.
+
+    Variants: "" (rewired, at `step`), "original" (not rewired), "step-<n>" (at each step, if there
+    are several), "read_layers-<n>" (at `step`, a layer of the whole rewired encoder),
+    "<setting>-<value>" (rewired with this setting varied, at `step`) and
+    "<setting>-<value>-step-<n>". The base settings are a value of each sweep too. The sentence set
+    is the replicate.
+
+    Score: negative squared distance, or cosine. A query whose own subject ranks first is common;
+    the share can be counted from the prediction table (prediction equals the subject).
+    """
+
+    KINDS = ("masked", "encoder")
+    WHY = "it compares texts by their first token, which under a causal model has read nothing else"
+    SELECTING = frozenset({"sets", "step", "sweeps"})
+
+    class Settings(RankingSettings):
+        """The paper's choice.
+
+        `candidates`: `all` names; `without_subject`: all but the query's own subject, unless it is
+        an answer; `answers`: names of type answer; `relation`: the answers of the relation's
+        queries.
+        """
+
+        sets: tuple[str, ...] = Field(min_length=1)
+        """The sentence sets to use, names of `sentence_sets`. Each is a replicate."""
+        step: int | None = None
+        """Training step whose checkpoint is probed. Empty: the last."""
+        sweeps: dict[Swept, Values] = Field({})
+        """Values of the section `sweeps` that are probed. Each is a variant."""
+        read_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
+        """Further layers to read at `step`, of the whole rewired encoder; 0 is the embeddings.
+        Those that a model lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
+        distance: Distance = "l2"
+        """Distance between vectors."""
+        pooling: Pooling = "cls"
+        """Vector of a text: that of its first token (`cls`), or the `mean` over tokens."""
+        candidates: Literal["all", "without_subject", "answers", "relation"] = "all"
+        """Names to rank: `all`; `without_subject`: all but the query's subject, unless it is an
+        answer; `answers`: names of type answer; `relation`: the answers of the relation's
+        queries."""
+        query_length: int = 128
+        """Longest query, in tokens. The paper's 50 cut the slot of a few of MedLAMA's prompts."""
+        candidate_length: int = 25
+        """Longest candidate, in tokens."""
+        vectors: Literal["single", "half"] = "single"
+        """Precision of vectors: `single`, or rounded to `half` as in the released script."""
+
+        @model_validator(mode="before")
+        @classmethod
+        def _refuse_layers(cls, choices: Any) -> Any:
+            if isinstance(choices, dict) and "layers" in choices:
+                message = (
+                    "layers can mean two things: write read_layers to read layers of the whole "
+                    "rewired encoder, or sweeps: {layers: ...} to rewire the first layers alone"
+                )
+                raise PydanticCustomError("layers", message)
+            return choices
+
+    def __init__(
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.settings = settings
+        self.engine = engine
+        self.pass_model: tuple[str, Model] | None = None
+        self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
+        self.indexes: list[NameIndex] = []  # of the names, one a layer
+        self.has_reported = False  # which of `read_layers` the model lacks
+        self.text_count: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
+
+    def passes(self) -> list[str]:
+        """List the checkpoints to probe.
+
+        `<set>` is the checkpoint of the chosen step, `<set>/step-<n>` is another step,
+        `<set>/<setting>-<value>` and `<set>/<setting>-<value>/step-<n>` are a value of a sweep, and
+        `original` is the model before rewiring. A checkpoint outside outputs/models was not rewired
+        and has `original` alone. Sets that are not meant for the model are left out.
+
+        Raises:
+            BadInput: the model was not rewired on a set, or has no checkpoint of the chosen step.
+        """
+        main_passes: list[str] = []
+        further_passes: list[str] = []
+        for name in self.settings.sets if self.checkpoint.parent == MODELS else ():
+            steps = self._steps(name)
+            if not steps:
+                continue
+            main_passes.append(name)
+            further_passes += [f"{name}/step-{step}" for step in self._further_steps(steps)]
+            for cell in chain(*(self._swept(name, setting) for setting in self.settings.sweeps)):
+                pass_, steps = f"{name}/{cell}", self._steps(f"{name}+{cell}")
+                further_passes.append(pass_)
+                further_passes += [f"{pass_}/step-{step}" for step in self._further_steps(steps)]
+        if self.checkpoint.parent == MODELS and not main_passes:
+            problem = f"none of {', '.join(self.settings.sets)} is for {self.checkpoint.name}"
+            raise BadInput(KEY, problem, "see the models of sentence_sets in params.yaml")
+        return [*main_passes, *further_passes, ORIGINAL]
+
+    def _swept(self, name: str, setting: Swept) -> list[str]:
+        """The values of a sweep that the model was rewired with on a set, as in folders' names."""
+        cells = [f"{setting}-{value}" for value in self.settings.sweeps[setting]]
+        folders = [self._rewired_folder(f"{name}+{cell}") for cell in cells]
+        pairs = zip(cells, folders, strict=True)
+        return [cell for cell, folder in pairs if read_settings(folder) or checkpoints(folder)]
+
+    def _further_steps(self, steps: Iterable[int]) -> list[int]:
+        """The steps besides the main one."""
+        main = self.settings.step or max(steps)
+        return [step for step in steps if step != main]
+
+    def _steps(self, name: str) -> dict[int, Path]:
+        """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
+        folder = self._rewired_folder(name)
+        steps = checkpoints(folder)
+        if not folder.is_dir():
+            remedy = f"add {name} to sentence_sets in params.yaml, or take it out of the sets"
+            raise BadInput(folder, "the model was not rewired on this set", f"{remedy} of {KEY}")
+        if steps and self.settings.step not in (None, *steps):
+            remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
+            raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
+        return steps
+
+    def inputs(self, pass_: str) -> list[Path]:
+        """List the checkpoint of the pass; for the main step all checkpoints of its rewiring.
+
+        Which checkpoints there are decides which of them is the main one, and whether it is also a
+        variant of its own step. The records of sweeps decide whether the base settings are a value
+        of theirs.
+        """
+        folder, records = self._pass_folder(pass_), self._records(pass_)
+        return [folder.parent, *records[1:]] if _is_main_step(pass_) else [folder, *records]
+
+    def shares(self, task: Task) -> str:
+        """All tasks of a pass rank the same names, whose vectors are computed once."""
+        return ""
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        """Return the k nearest names of each query.
+
+        Raises:
+            BadInput: `answers` are to be ranked and no candidate has that type, or a prompt would
+                be cut before its slot or subject.
+        """
+        replicate, variant = self._split_pass(pass_)
+        model = self._model(pass_)
+        layers = self._layers(model, variant)
+        names = self._names(task.queries, task.benchmark_candidates)
+        self._check_prompts(model, task)
+        query_vectors = self._encode_prompts(model, self._prompts(model, task), layers)
+        tables = []
+        for layer, queries, index in zip(
+            layers, query_vectors, self._index_names(model, names, layers), strict=True
+        ):
+            spare = int(self.settings.candidates == "without_subject")
+            neighbours, scores = index.nearest(queries, names, task.k + spare + MAX_TIES)
+            table = _table(task.queries, index.names, neighbours, scores)
+            if spare:
+                table = _without_subject(table, task.queries)
+            label = f"{READ}-{layer}"
+            worst_scores = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
+            table = table[table["score"] >= worst_scores.transform("min")]
+            for name in self._variants(model, pass_) if layer == -1 else [label]:
+                tables.append(table.assign(variant=name, replicate=replicate))
+        return pd.concat(tables, ignore_index=True)
+
+    def reads(self, task: Task, pass_: str) -> list[int]:
+        """Prompts and names, each once a pass. All checkpoints have the same tokenizer."""
+        model = self._model(ORIGINAL)
+        if self.text_count[0] != pass_:
+            self.text_count = pass_, set()
+        lengths = []
+        for texts, length in (
+            (self._prompts(model, task), self.settings.query_length),
+            (self._names(task.queries, task.benchmark_candidates), self.settings.candidate_length),
+        ):
+            unread = [text for text in dict.fromkeys(texts) if text not in self.text_count[1]]
+            self.text_count[1].update(unread)
+            lengths += [len(row) for row in dict.fromkeys(tokenize(model, unread, length))]
+        return lengths
+
+    def _variants(self, model: Model, pass_: str) -> list[str]:
+        """The names of a pass's predictions: each place of them in a curve is a variant.
+
+        The main step is one of the steps. The base settings are a value of each sweep, unless the
+        sweep names this value itself.
+        """
+        replicate, variant = self._split_pass(pass_)
+        folder = self._pass_folder(pass_)
+        names = [variant]
+        if _is_main_step(pass_) and len(checkpoints(folder.parent)) > 1:
+            names.append(f"{variant}-{folder.name}".lstrip("-"))
+        if self._records(pass_):
+            recorded = read_settings(self._rewired_folder(replicate))
+            points = [
+                f"{setting}-{plain_number(recorded[setting])}"
+                for setting, values in self.settings.sweeps.items()
+                if self._swept(replicate, setting) and recorded[setting] not in map(float, values)
+            ]
+            names += [f"{point}-{name}".rstrip("-") for point in points for name in names]
+        depth = model.config.num_hidden_layers
+        if not variant and self.settings.read_layers and depth not in self.settings.read_layers:
+            names.append(f"{READ}-{depth}")
+        return names
+
+    def _records(self, pass_: str) -> list[Path]:
+        """The settings of a set's rewiring, and of its sweeps, for a pass of the base settings.
+
+        None where there are no sweeps, or no record of them.
+        """
+        replicate, variant = self._split_pass(pass_)
+        if variant.partition("-")[0] not in ("", "step"):
+            return []
+        cells = chain(*(self._swept(replicate, setting) for setting in self.settings.sweeps))
+        names = [f"{replicate}+{cell}" for cell in cells]
+        paths = [self._rewired_folder(name) / SETTINGS for name in (replicate, *names)]
+        return paths if names and all(path.is_file() for path in paths) else []
+
+    def _rewired_folder(self, name: str) -> Path:
+        """Where the checkpoints of a sentence set are."""
+        return REWIRED / self.checkpoint.name / name
+
+    def _pass_folder(self, pass_: str) -> Path:
+        """The checkpoint of a pass."""
+        if pass_ == ORIGINAL:
+            return self.checkpoint
+        names = pass_.split("/")
+        step = "" if _is_main_step(pass_) else names.pop()
+        folder = self._rewired_folder("+".join(names))
+        return folder / (step or f"step-{self.settings.step or max(checkpoints(folder))}")
+
+    def _split_pass(self, pass_: str) -> tuple[str, str]:
+        """`(replicate, variant)` of a pass."""
+        if pass_ == ORIGINAL:
+            return "", ORIGINAL
+        replicate, *settings = pass_.split("/")
+        parts = [setting.partition("-") for setting in settings]
+        return replicate, "-".join(f"{name}-{plain_number(value)}" for name, _, value in parts)
+
+    def _layers(self, model: Model, variant: str) -> list[int]:
+        """The layers to read: the last, and under the base settings those of `read_layers`."""
+        depth = model.config.num_hidden_layers
+        further = dict.fromkeys(() if variant else self.settings.read_layers)
+        return [-1, *(layer for layer in further if layer <= depth)]
+
+    def _model(self, pass_: str) -> Model:
+        """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""
+        if self.pass_model is None or self.pass_model[0] != pass_:
+            self.pass_model, self.prompt_vectors, self.indexes = None, {}, []
+            folder = self._pass_folder(pass_)
+            model = load(folder, "encoder", self.engine)
+            if model.tokenizer.mask_token is None:
+                raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
+            self.pass_model = pass_, model
+            if _is_main_step(pass_):
+                self._report_missing_layers(model)
+        return self.pass_model[1]
+
+    def _report_missing_layers(self, model: Model) -> None:
+        """Print which of `read_layers` the model lacks, once."""
+        depth = model.config.num_hidden_layers
+        missing = [str(layer) for layer in self.settings.read_layers if layer > depth]
+        if missing and not self.has_reported:
+            name = self.checkpoint.name
+            print(f"{name} has {depth} layers: left out of read_layers {', '.join(missing)}")
+            self.has_reported = True
+
+    def _prompts(self, model: Model, task: Task) -> list[str]:
+        """The prompts, a mask in the slot of each."""
+        mask = model.tokenizer.mask_token
+        return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
+
+    def _check_prompts(self, model: Model, task: Task) -> None:
+        """Raise BadInput for a prompt whose slot or subject is not among its first tokens."""
+        limit, setting = min((self.settings.query_length, "query_length"), (model.max_length, ""))
+        prompts, mask = self._prompts(model, task), model.tokenizer.mask_token
+        characters = read_characters(model, prompts, limit)
+        for prompt, subject, label, length in zip(
+            prompts, task.queries["subject"], task.query_labels, characters, strict=True
+        ):
+            parts = {"slot": mask, "subject": subject}
+            lost = [
+                name
+                for name, part in parts.items()
+                if length is not None and part in prompt and length < prompt.find(part) + len(part)
+            ]
+            if lost:
+                count = len(model.tokenizer(prompt, verbose=False)["input_ids"])
+                problem = f"the prompt has {count} tokens, of which contrastive reads {limit}"
+                remedy = f"raise {setting} in {KEY}, or shorten" if setting else "shorten"
+                lost_parts = f"without its {' and '.join(lost)}"
+                raise BadInput(label, f"{problem}: {lost_parts}", f"{remedy} the prompt")
+
+    def _report_cut(self, model: Model, names: Sequence[str]) -> None:
+        """Print how many names are cut, in the first pass."""
+        limit = self.settings.candidate_length
+        characters = read_characters(model, names, limit)
+        count = sum(length is not None for length in characters)
+        if count and self.pass_model and self.pass_model[0] == self.passes()[0]:
+            line = f"{self.checkpoint.name}, contrastive: {count} of {len(names)} names are longer "
+            print_above(f"{line}than candidate_length: {limit} tokens of each are read")
+
+    def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
+        """The names to rank, sorted."""
+        names = set(candidates["name"])
+        if self.settings.candidates == "answers":
+            names = set(candidates.loc[candidates["type"] == "answer", "name"])
+            if not names:
+                remedy = f"choose candidates: all in {KEY}"
+                raise BadInput("candidates", "none of this benchmark is marked as answer", remedy)
+        if self.settings.candidates == "relation":
+            relation_answers = {answer for answers in queries["answers"] for answer in answers}
+            names = names & relation_answers or names
+        return sorted(names)
+
+    def _encode_prompts(
+        self, model: Model, prompts: Sequence[str], layers: Sequence[int]
+    ) -> np.ndarray[Any, Any]:
+        """Vectors of prompts [layers, prompts, d]; each is encoded once a pass."""
+        unread = [prompt for prompt in dict.fromkeys(prompts) if prompt not in self.prompt_vectors]
+        vectors = self._encode(model, unread, self.settings.query_length, layers)
+        self.prompt_vectors |= {prompt: vectors[:, i] for i, prompt in enumerate(unread)}
+        return np.stack([self.prompt_vectors[prompt] for prompt in prompts], axis=1)
+
+    def _index_names(
+        self, model: Model, names: Sequence[str], layers: Sequence[int]
+    ) -> list[NameIndex]:
+        """The indexes of all names so far, one per layer, after adding these names.
+
+        A pass has one matrix for all relations and subsets, into which each name is encoded once.
+        """
+        self.indexes = self.indexes or [NameIndex(self.settings.distance) for _ in layers]
+        unread = [name for name in names if name not in self.indexes[0]]
+        if unread:
+            self._report_cut(model, unread)
+            vectors = self._encode(model, unread, self.settings.candidate_length, layers)
+            for index, layer_vectors in zip(self.indexes, vectors, strict=True):
+                index.add(unread, layer_vectors)
+        return self.indexes
+
+    def _encode(
+        self, model: Model, texts: Sequence[str], length: int, layers: Sequence[int]
+    ) -> np.ndarray[Any, Any]:
+        """Vectors of texts [layers, texts, d]."""
+        vectors = encode(model, texts, length, self.settings.pooling, layers)
+        return round_to_half(vectors) if self.settings.vectors == "half" else vectors
+
+
+def _is_main_step(pass_: str) -> bool:
+    """Whether a pass probes the main step of a rewiring."""
+    return pass_ != ORIGINAL and "/step-" not in pass_
+
+
+def plain_number(number: str | float) -> str:
+    """A number without an exponent, such as 0.00002 for 2e-05.
+
+    >>> plain_number("2e-05"), plain_number(12)
+    ('0.00002', '12')
+    """
+    return np.format_float_positional(float(number), trim="-")
+
+
+def round_to_half(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Vectors rounded to half precision, in float32.
+
+    >>> round_to_half(np.array([0.1], dtype=np.float32))
+    array([0.09997559], dtype=float32)
+    """
+    return vectors.astype(np.float16).astype(np.float32)
+
+
+def _table(
+    queries: pd.DataFrame,
+    names: Sequence[str],
+    neighbours: np.ndarray[Any, Any],
+    scores: np.ndarray[Any, Any],
+) -> pd.DataFrame:
+    """Predictions from `Index.nearest`: columns query_id, rank, prediction, score."""
+    width = neighbours.shape[1]
+    return pd.DataFrame(
+        {
+            "query_id": np.repeat(queries["query_id"].to_numpy(), width),
+            "rank": np.tile(np.arange(1, width + 1), len(queries)),
+            "prediction": np.array(names, dtype=object)[neighbours.ravel()],
+            "score": scores.ravel(),
+        }
+    )
+
+
+def _without_subject(table: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """Leave the query's own subject out, unless it is an answer, and close the ranks up."""
+    own_subjects = {
+        (row.query_id, row.subject)
+        for row in queries.itertuples()
+        if row.subject not in row.answers
+    }
+    pairs = zip(table["query_id"], table["prediction"], strict=True)
+    rows_left = table[[pair not in own_subjects for pair in pairs]]
+    return rows_left.assign(rank=rows_left.groupby("query_id", sort=False).cumcount() + 1)

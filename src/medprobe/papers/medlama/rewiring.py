@@ -1,0 +1,297 @@
+"""Rewiring of Contrastive-Probe (Meng et al., ACL 2022, section 3).
+
+An encoder learns to bring a sentence without its tail near that tail, by InfoNCE over all texts of
+a batch.
+"""
+
+import math
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final, Literal
+
+import torch
+from pydantic import Field
+
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Section
+from medprobe.engine.encode import tokenize
+from medprobe.engine.load import Model
+from medprobe.engine.training_state import Timer, read_state, write_state
+from medprobe.papers.medlama.checkpoints import checkpoints
+from medprobe.papers.medlama.gradients import add_gradients, token_capacity
+
+Cut = Literal["released", "tail", "sentence"]
+STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
+
+
+class RewireSettings(Section):
+    """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
+
+    max_sentences: int = Field(10_000, gt=1)
+    """Sentences used of each set. A set that has fewer is refused if this is set."""
+    layers: int | None = Field(None, gt=0)
+    """The first so many layers are rewired, without those above. Empty: all layers."""
+    mask_ratio: float = Field(0.5, ge=0, le=1)
+    """Share of a sentence that is cut off at its end. `released` and `tail` draw the number of
+    words, and cut at most one word more."""
+    cut: Cut = "released"
+    """Where a sentence is cut: as `released`, one word early; exactly the last words (`tail`); or
+    always the whole share, excluding the full stop (`sentence`), as in the paper's example."""
+    blank: Literal["dropped", "kept"] = "dropped"
+    """Pairs without a query or an answer: `dropped` or `kept`."""
+    max_length: int = Field(48, gt=2)
+    """Longest text, in tokens."""
+    learning_rate: float = Field(2e-5, gt=0)
+    """Learning rate."""
+    weight_decay: float = Field(0.01, ge=0)
+    """Weight decay."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Dropout while rewiring."""
+    temperature: float = Field(0.04, gt=0)
+    """Temperature of the contrastive loss. The paper's first version had 0.03."""
+    batch: int = Field(192, gt=1)
+    """Pairs per step."""
+    steps: int = Field(200, gt=0)
+    """Training steps. The paper's first version probed step 150."""
+    checkpoint_every: int = Field(50, gt=0)
+    """Steps between checkpoints."""
+
+
+def cut_tail(
+    sentence: str,
+    mask: str,
+    ratio: float,
+    generator: random.Random,
+    rule: Cut = "released",
+    *,
+    keep_blank: bool = False,
+) -> tuple[str, str] | None:
+    """Cut the end of a sentence: return `(query, answer)`.
+
+    Of n words m are cut, 1 ≤ m ≤ 1 + ⌊ratio · n⌋, and `mask` takes their place. A sentence that is
+    too short for the cut gives None. With `keep_blank` it gives what Python's slices then give, as
+    the released code does.
+
+    Words are what stands between blanks. As `released`, the cut starts one word early, so that the
+    last "word" stays: in lines that end in a blank that one is empty. `tail` ignores blanks at the
+    ends and cuts the very last words. `sentence` draws nothing: it cuts the last ⌈ratio · n⌉ words,
+    one at least, and leaves the full stop where it is (Meng et al., ACL 2022, section 4).
+
+    >>> cut_tail("aspirin may prevent a stroke .", "[MASK]", 0.2, random.Random(1))
+    ('aspirin may prevent a [MASK] .', 'stroke')
+    >>> cut_tail("Aspirin may prevent stroke.", "[MASK]", 0.5, random.Random(1), "sentence")
+    ('Aspirin may [MASK].', 'prevent stroke')
+    """
+    if rule == "sentence":
+        return _cut_share(sentence, mask, ratio, keep_blank=keep_blank)
+    words = sentence.split(" ") if rule == "released" else sentence.split()
+    count = generator.randint(1, 1 + int(ratio * len(words)))
+    start = len(words) - count - (rule == "released")
+    answer = " ".join(words[start : start + count])
+    query = " ".join([*words[:start], mask, *words[start + count :]])
+    is_complete = start >= 0 and answer.strip() and query.replace(mask, "").strip()
+    return (query, answer) if is_complete or keep_blank else None
+
+
+def _cut_share(
+    sentence: str, mask: str, ratio: float, *, keep_blank: bool
+) -> tuple[str, str] | None:
+    """Cut a share of a sentence's last words, excluding the full stop: `(query, answer)`."""
+    body = sentence.rstrip().removesuffix(".")
+    words, stop = body.split(), sentence.rstrip()[len(body.rstrip()) :]
+    start = len(words) - max(1, math.ceil(round(ratio * len(words), 6)))
+    query, answer = " ".join([*words[: max(0, start)], mask]) + stop, " ".join(words[start:])
+    return (query, answer) if (start > 0 and answer) or keep_blank else None
+
+
+def make_pairs(
+    sentences: Sequence[str], mask: str, settings: RewireSettings, seed: str
+) -> list[tuple[str, str]]:
+    """One pair a sentence, in the order of the sentences; the cuts are drawn from `seed`."""
+    draw, keep_blank = random.Random(seed), settings.blank == "kept"
+    cuts = [
+        cut_tail(line, mask, settings.mask_ratio, draw, settings.cut, keep_blank=keep_blank)
+        for line in sentences[: settings.max_sentences]
+    ]
+    return [pair for pair in cuts if pair]
+
+
+def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Return the mean InfoNCE loss of 2N vectors [2N, d].
+
+    The i-th and the (N+i)-th are a pair. Each should be nearest, by cosine over `temperature`, to
+    its partner among all 2N - 1 others.
+    """
+    unit = torch.nn.functional.normalize(vectors.float(), dim=1)
+    itself = torch.eye(len(unit), dtype=torch.bool, device=unit.device)
+    similarity = (unit @ unit.T / temperature).masked_fill(itself, -torch.inf)
+    partner = torch.arange(len(unit), device=unit.device).roll(len(unit) // 2)
+    return torch.nn.functional.cross_entropy(similarity, partner)
+
+
+def batch_order(pairs: int, batch: int, steps: int, seed: str) -> Iterator[list[int]]:
+    """The pairs of each step: epochs in a new order each, their last batch as small as it comes."""
+    epoch = 0
+    while steps > 0:
+        order = random.Random(f"{seed} epoch {epoch}").sample(range(pairs), pairs)
+        for start in range(0, pairs, batch):
+            if steps > 0:
+                yield order[start : start + batch]
+            steps -= 1
+        epoch += 1
+
+
+def steps_read(
+    model: Model, pairs: Sequence[tuple[str, str]], settings: RewireSettings, seed: str
+) -> list[list[tuple[int, ...]]]:
+    """The tokens of the texts that each step reads: all queries, then their answers."""
+    rows = tokenize(model, [text for pair in pairs for text in pair], settings.max_length)
+    order = batch_order(len(pairs), settings.batch, settings.steps, seed)
+    return [[rows[2 * pair + side] for side in (0, 1) for pair in chosen] for chosen in order]
+
+
+class Rewiring:
+    """The training of one model, from checkpoint to checkpoint.
+
+    Every so many steps `folder/step-<n>` is written, and every few minutes a further one, which
+    the next replaces. A training that was stopped, on this or another machine, continues from the
+    newest checkpoint of `folder`, and gives what an uninterrupted one gives.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        pairs: Sequence[tuple[str, str]],
+        settings: RewireSettings,
+        *,
+        seed: str,
+        folder: Path,
+    ) -> None:
+        self.model, self.settings, self.seed, self.folder = model, settings, seed, folder
+        for part in model.model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = settings.dropout
+        self.adam = torch.optim.AdamW(
+            model.model.parameters(),
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+        self.steps = steps_read(model, pairs, settings, seed)
+        self.losses: list[float] = []
+
+    def train_until(
+        self, last: int, on_step: Callable[[int, float], None] = lambda step, loss: None
+    ) -> list[float]:
+        """Train until step `last`.
+
+        Args:
+            last: Counted from 1.
+            on_step: Called with each finished step and its loss.
+
+        Returns:
+            The losses of all steps so far.
+
+        Raises:
+            BadInput: The loss is not a number.
+        """
+        if (newest := _newest_checkpoint(self.folder)) and newest[0] > len(self.losses):
+            self.losses = _resume(self.model, self.adam, newest[1])
+        self.model.model.train()
+        timer = Timer()
+        for step in range(len(self.losses) + 1, last + 1):
+            self.losses.append(self._step(step))
+            if not self.losses[-1] < float("inf"):
+                raise BadInput(
+                    f"rewire {self.model.name}, step {step}",
+                    "the loss is not a number",
+                    "lower rewire.learning_rate",
+                )
+            if timer.is_due or step in checkpoint_steps(self.settings):
+                self._keep(step)
+                timer.restart()
+            on_step(step, self.losses[-1])
+        self.model.model.eval()
+        return self.losses
+
+    @cached_property
+    def capacity(self) -> int:
+        """For how many tokens memory holds what a step needs."""
+        longest = max((row for rows in self.steps for row in rows), key=len)
+        return token_capacity(self.model, longest)
+
+    def _keep(self, step: int) -> None:
+        """Write a checkpoint with the optimiser's state, and remove what it replaces."""
+        _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+        for older, path in checkpoints(self.folder).items():
+            if older != step and older not in checkpoint_steps(self.settings):
+                shutil.rmtree(path)
+
+    def _step(self, step: int) -> float:
+        capacity = self.capacity  # which draws, when it is measured
+        torch.manual_seed(random.Random(f"{self.seed} step {step}").getrandbits(63))
+        self.adam.zero_grad()
+        loss = partial(info_nce, temperature=self.settings.temperature)
+        value = add_gradients(self.model, self.steps[step - 1], loss, capacity)
+        self.adam.step()
+        return value
+
+
+def train(
+    model: Model,
+    pairs: Sequence[tuple[str, str]],
+    settings: RewireSettings,
+    *,
+    seed: str,
+    folder: Path,
+) -> list[float]:
+    """Rewire `model` in place, all steps, as `Rewiring` does; return the losses."""
+    return Rewiring(model, pairs, settings, seed=seed, folder=folder).train_until(settings.steps)
+
+
+def checkpoint_steps(settings: RewireSettings) -> list[int]:
+    """Return the steps whose checkpoints are stored: every `checkpoint_every`, and the last."""
+    every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
+    return [*every, settings.steps]
+
+
+def newest_step(folder: Path) -> int:
+    """Return the step from which training in `folder` resumes; 0 where there is no checkpoint."""
+    newest = _newest_checkpoint(folder)
+    return newest[0] if newest else 0
+
+
+def _write_checkpoint(
+    model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path
+) -> None:
+    """Write a checkpoint and the state of the optimiser, and remove the states of older ones."""
+    with replacing(target) as path:
+        model.model.save_pretrained(path)
+        model.tokenizer.save_pretrained(path)
+        write_state({"adam": adam.state_dict(), "losses": losses}, path / STATE)
+    for older in checkpoints(target.parent).values():
+        if older != target:
+            (older / STATE).unlink(missing_ok=True)
+
+
+def _newest_checkpoint(folder: Path) -> tuple[int, Path] | None:
+    """Return the newest checkpoint from which training can resume, with its step."""
+    resumable = [
+        (step, path) for step, path in checkpoints(folder).items() if (path / STATE).is_file()
+    ]
+    return resumable[-1] if resumable else None
+
+
+def _resume(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float]:
+    """Load model and optimiser from a checkpoint; return the losses so far."""
+    from safetensors.torch import load_file
+
+    model.model.load_state_dict(load_file(path / "model.safetensors"))
+    state = read_state(path / STATE, model.device)
+    adam.load_state_dict(state["adam"])
+    losses: list[float] = state["losses"]
+    return losses

@@ -1,0 +1,215 @@
+"""Stage `rewire`: Contrastive-Probe's self-supervised step, one model on one sentence set."""
+
+import csv
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.files import replacing
+from medprobe.core.params import EngineParams, Params, SentenceSet, parse_section
+from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.progress import show_progress
+from medprobe.engine.inspection import count_layers
+from medprobe.engine.load import load
+from medprobe.papers.medlama.checkpoints import SETTINGS
+from medprobe.papers.medlama.rewiring import (
+    STATE,
+    RewireSettings,
+    Rewiring,
+    checkpoint_steps,
+    make_pairs,
+    newest_step,
+)
+from medprobe.papers.medlama.sentences import read_sentences
+
+
+def rewire(
+    model: str,
+    sentence_set: str,
+    params: Params,
+    swept: tuple[str, str] | None = None,
+    executor: Executor = in_this_process,
+) -> None:
+    """Rewire a model on a sentence set.
+
+    Writes `outputs/rewired/<model>/<set>/`, a checkpoint `step-<n>` every so many steps, and
+    `outputs/losses/<model>/<set>.csv`. If params.yaml does not use the sentence set for this model,
+    the folder stays empty and the losses have no rows. With `swept`, a setting has its value in a
+    sweep, and the outputs are called `<set>+<setting>-<value>`. They are empty too where the model
+    has fewer layers than a sweep's value of `layers`.
+
+    Raises:
+        BadInput: as `rewire_folder`, a setting is invalid, or `max_sentences` or `layers` is more
+            than there are.
+    """
+    set_params = params.sentence_sets.get(sentence_set, SentenceSet())
+    choices = params.rewire | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
+    settings = parse_section(RewireSettings, choices, "params.yaml: rewire")
+    params.models.kind(model)  # raises BadInput for an unknown one
+    name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
+    target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
+    is_used = set_params.models is None or model in set_params.models
+    if not is_used or (swept and _is_too_shallow(model, settings, swept)):
+        with replacing(target) as path:
+            path.mkdir()
+        _write_losses([], losses)
+        return
+    sentences = places.SENTENCES / f"{sentence_set}.txt"
+    sections = {
+        "sweeps": dict([swept] if swept else []),
+        f"sentence_sets.{sentence_set}.rewire": set_params.rewire,
+        "rewire": params.rewire,
+    }
+    if named := [section for section, chosen in sections.items() if "max_sentences" in chosen]:
+        _check_size(sentences, settings.max_sentences, named[0])
+    rewire_folder(
+        places.MODELS / model,
+        sentences,
+        target,
+        losses,
+        settings,
+        engine=params.engine,
+        seed=params.seed,
+        executor=executor,
+    )
+
+
+def _is_too_shallow(model: str, settings: RewireSettings, swept: tuple[str, str]) -> bool:
+    """Whether a model has fewer layers than a sweep's value of `layers`; says so."""
+    if swept[0] != "layers" or settings.layers is None:
+        return False
+    depth = count_layers(places.MODELS / model)
+    if is_too_shallow := settings.layers > depth:
+        print(f"{model} has {depth} layers: left out of layers {settings.layers}")
+    return is_too_shallow
+
+
+def _check_size(sentences: Path, most: int, section: str) -> None:
+    """Refuse a `max_sentences` of params.yaml above the set's size: the number would be untrue."""
+    size = len(read_sentences(sentences))
+    if most > size:
+        problem = f"{most:,} sentences, but {sentences.name} has {size:,}"
+        remedy = f"write at most {size}, or take a larger set"
+        raise BadInput(f"params.yaml: {section}.max_sentences", problem, remedy)
+
+
+def rewire_folder(
+    folder: Path,
+    sentences: Path,
+    target: Path,
+    losses: Path,
+    settings: RewireSettings,
+    *,
+    engine: EngineParams,
+    seed: int,
+    executor: Executor = in_this_process,
+) -> None:
+    """Rewire the checkpoint of a folder on a text file, one sentence per line.
+
+    Writes the folder `target` of rewired checkpoints with their settings, and the CSV file
+    `losses`, the loss of each step. Finished steps are kept in outputs/parts, so that a stopped run
+    continues with the next step.
+
+    Raises:
+        BadInput: the sentence set is missing or too small, or the model has no mask token or no
+            encoder.
+    """
+    draw_seed = f"{seed} {sentences.stem}"  # so that draws differ between sets
+    inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
+    key = [settings.model_dump(), draw_seed, *inputs]
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    parts = places.PARTS / f"rewire-{digest[:32]}"
+    with show_progress(f"rewire {folder.name} on {sentences.stem}", settings.steps, "steps") as bar:
+        bar.advance_to(newest_step(parts))
+
+        def report_step(step: int, loss: float) -> None:
+            bar.advance_to(step, f"loss {loss:.3f}")
+
+        work = _Steps(folder, sentences, parts, settings, engine.for_worker, draw_seed, report_step)
+        step_losses: list[float] = []
+        for job in _jobs(folder, sentences, parts, settings):
+            ((_, step_losses),) = executor(work, [job])
+            report_step(len(step_losses), step_losses[-1])
+    _write_losses(step_losses, losses)
+    record = settings.model_dump() | {
+        "layers": settings.layers or count_layers(folder),
+        "max_sentences": min(settings.max_sentences, len(read_sentences(sentences))),
+    }
+    (parts / SETTINGS).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
+    _move_checkpoints(parts, target)
+
+
+def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
+    """A job from each checkpoint to the next.
+
+    Each is made only when it is needed, since it reads the checkpoint that the previous job wrote.
+    """
+    for end in checkpoint_steps(settings):
+        start = newest_step(parts)
+        if start < end or end == settings.steps:
+            name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {end}"
+            previous = [parts / f"step-{start}"] if start else []
+            yield Job(name, end, (folder, sentences, *previous), (parts / f"step-{end}",))
+
+
+@dataclass
+class _Steps:
+    """Rewires up to a step.
+
+    The model is loaded by the process that runs the first job; a copy that is sent to another
+    process has no model and reports no progress.
+    """
+
+    folder: Path
+    sentences: Path
+    parts: Path
+    settings: RewireSettings
+    engine: EngineParams
+    seed: str
+    report_step: Callable[[int, float], None] = lambda step, loss: None
+
+    def __reduce__(self) -> Any:
+        recipe = (self.folder, self.sentences, self.parts, self.settings, self.engine, self.seed)
+        return type(self), recipe
+
+    @cached_property
+    def rewiring(self) -> Rewiring:
+        """The model, in float32, at the newest kept step."""
+        lines = list(read_sentences(self.sentences).values())
+        engine = self.engine.model_copy(update={"precision": "float32"})
+        model = load(self.folder, "encoder", engine, layers=self.settings.layers)
+        if model.tokenizer.mask_token is None:
+            remedy = "rewire masked models only"
+            raise BadInput(self.folder, "the tokenizer has no mask token", remedy)
+        pairs = make_pairs(lines, model.tokenizer.mask_token, self.settings, self.seed)
+        if len(pairs) < 2:
+            problem = f"{len(pairs)} sentences long enough to cut, expected 2 or more"
+            raise BadInput(self.sentences, problem)
+        return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
+
+    def __call__(self, end: int) -> list[float]:
+        """Rewire up to the step `end`; return the losses of all steps so far."""
+        return list(self.rewiring.train_until(end, self.report_step))
+
+
+def _write_losses(losses: list[float], target: Path) -> None:
+    with replacing(target) as path, path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["step", "loss"])
+        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(losses, start=1))
+
+
+def _move_checkpoints(parts: Path, target: Path) -> None:
+    """Move the finished checkpoints to `target`, all at once."""
+    for state in parts.glob(f"*/{STATE}"):
+        state.unlink()
+    with replacing(target) as path:
+        shutil.move(parts, path)

@@ -1,0 +1,176 @@
+"""By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+
+from medprobe.core.tables import Metadata
+from medprobe.metrics import catalog
+from medprobe.metrics.results import (
+    primary_metric,
+    select,
+    subsets,
+    sweep,
+    swept_settings,
+)
+from medprobe.metrics.summary import MEANS
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing
+
+HIGHEST: Final = 9  # relations that are drawn, as in the paper
+STEP: Final = "step"  # the sweep over steps of rewiring
+START: Final = "original"  # the variant of a model that is not rewired: step 0
+CUT: Final = "layers"  # the sweep over first layers that are rewired alone
+READ: Final = "read_layers"  # the sweep over layers of the whole rewired encoder
+
+
+def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """Draw for each subset and sweep one line per model over the settings.
+
+    The two sweeps over layers are one drawing. A sweep whose values were probed at several steps
+    has a drawing per model too, one line per value over the steps (Meng et al., ACL 2022, Figure
+    9). Bands are the deviation over replicates if there are several, otherwise intervals.
+
+    `models` are all models.
+    """
+    drawings = []
+    for subset in subsets(rows, metadata):
+        chosen = select(
+            rows, subset=subset, relation="macro", metric=primary_metric(rows, metadata)
+        )
+        for method, name in _sweeps(chosen):
+            drawings += _sweep(chosen, method, name, models)
+        drawings += _by_step(chosen)
+    return drawings
+
+
+def _sweeps(rows: pd.DataFrame) -> list[tuple[str, str]]:
+    """Methods, and what variants of theirs sweep over, other settings aside."""
+    swept = {
+        (method.partition(":")[0], *settings)
+        for method in rows["method"].unique()
+        if len(settings := swept_settings(method)) == 1
+    }
+    return sorted((method, name) for method, name in swept)
+
+
+def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) -> list[Drawing]:
+    """Lines over the settings `name-<number>` of a method."""
+    points, note = _points(rows, method, name), ""
+    if name in (CUT, READ) and len(cut := _points(rows, method, CUT)):
+        if name == READ:
+            return []  # drawn with the other
+        read = _points(rows, method, READ)
+        points = pd.concat(
+            part.assign(model=part["model"] + label)
+            for part, label in ((cut, ", cut"), (read, ", read"))
+        )
+        note = "; cut: rewired without the layers above; read: a layer of the whole rewired encoder"
+        models = [f"{model}{label}" for model in models for label in (", cut", ", read")]
+    if points["at"].nunique() < 2:
+        return []
+    first = points.iloc[0]
+    metric = catalog()[first["metric"]]
+    words = _words(name)
+    points, bands = _with_bands(points)
+    axes = (words, plots.label(metric.name))
+    plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
+    caption = f"{metric.title} by {words} of {method} ({first['benchmark']}, {first['subset']})"
+    title = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
+    return [Drawing(title, plot, f"{caption}{note}; {bands}.")]
+
+
+def _by_step(rows: pd.DataFrame) -> list[Drawing]:
+    """Draw for each model and setting one line per value over a second setting, the steps."""
+    points = []
+    for row in rows.to_dict("records"):
+        settings = [*swept_settings(row["method"]).items()]
+        if len(settings) == 2:
+            (setting, number), (by, at) = settings
+            name = {"name": row["method"].partition(":")[0], "setting": _words(setting)}
+            points.append(row | name | {"number": number, "by": by, "at": at})
+    if not points:
+        return []
+    keys = ["model", "name", "setting", "by"]
+    drawings = []
+    for (model, method, setting, by), part in pd.DataFrame(points).groupby(keys):
+        lines, bands = _with_bands(part.sort_values(["number", "at"]))
+        lines["line"] = [f"{setting} {number:g}" for number in lines["number"]]
+        first, order = lines.iloc[0], [*lines["line"]]
+        metric = catalog()[first["metric"]]
+        axes = (_words(by), plots.label(metric.name))
+        plot = plots.curves(lines, "at", "line", axes, metric.share, order=order)
+        where_ = f"{first['benchmark']}, {first['subset']}"
+        caption = f"{metric.title} of {model} by {axes[0]} and {setting} of {method} ({where_})"
+        file = f"{first['benchmark']}-{first['subset']}-{model}-{method}-{setting}-{by}"
+        drawings.append(Drawing(file.replace(" ", "_"), plot, f"{caption}; {bands}."))
+    return drawings
+
+
+def _words(name: str) -> str:
+    """The name of a setting in words."""
+    return name.replace("-", " ").replace("_", " ")
+
+
+def _with_bands(points: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Points with the ends of their bands, and a caption's words about these.
+
+    Bands are the deviation over replicates wherever a point has one. A point without one then has
+    no band: its interval is another quantity.
+    """
+    deviation = points["std"].astype(float)
+    is_start = points["method"].str.endswith(f":{START}")
+    start = "0 is the model before rewiring" if is_start.any() else ""
+    if deviation.isna().all():
+        return points, "; ".join(filter(None, (start, "bands are intervals")))
+    if start and deviation[is_start].isna().all():
+        start += ", which has no replicates and no band"
+    value = points["value"]
+    points = points.assign(low=value - deviation, high=value + deviation)
+    return points, "; ".join(filter(None, (start, "bands are the deviation over replicates")))
+
+
+def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
+    """Select the rows of a sweep, with the place `at` of each."""
+    of_method = [variant for variant in rows["method"].unique() if variant.startswith(f"{method}:")]
+    places = {variant: at[1] for variant in of_method if (at := sweep(variant)) and at[0] == name}
+    if name == STEP:
+        places[f"{method}:{START}"] = 0.0
+    return rows.assign(at=rows["method"].map(places)).dropna(subset="at")
+
+
+def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
+    """Draw for each sweep and model, on the main subset, one line per relation over the settings.
+
+    These are the relations with the highest values, and the micro mean. Bands are the deviation
+    over replicates if there are several (Meng et al., ACL 2022, Figure 4), otherwise intervals.
+    """
+    if metadata.many_relations or rows.empty:
+        return []
+    subset = subsets(rows, metadata)[0]
+    chosen = select(rows, subset=subset, metric=primary_metric(rows, metadata))
+    chosen = chosen[~chosen["relation"].isin({*MEANS} - {"micro"})]
+    drawings = []
+    for model, of_model in chosen.groupby("model", sort=True):
+        for method, name in _sweeps(of_model):
+            points = _points(of_model, method, name)
+            singles = points[points["relation"] != "micro"]
+            best = singles.groupby("relation")["value"].max().nlargest(HIGHEST).index
+            if points["at"].nunique() < 2 or len(best) < 2:
+                continue
+            lines = points[points["relation"].isin({*best, "micro"})]
+            lines = lines.sort_values("relation", key=lambda names: names == "micro", kind="stable")
+            drawings.append(_by_relation(lines, str(model), method, name))
+    return drawings
+
+
+def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Drawing:
+    first, words = points.iloc[0], _words(name)
+    metric = catalog()[first["metric"]]
+    points, bands = _with_bands(points)
+    points = points.assign(relation=points["relation"].str.replace("_", " "))
+    plot = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
+    where_ = f"{first['benchmark']}, {first['subset']}"
+    caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
+    return Drawing(f"{first['benchmark']}-{model}-{method}-{name}-relations", plot, caption)

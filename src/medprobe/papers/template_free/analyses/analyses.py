@@ -1,0 +1,92 @@
+"""All analyses of template-based against template-free probing, as tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.core.params import Params
+from medprobe.papers.template_free.analyses import (
+    model_groups,
+    perplexities,
+    predicted,
+    ranks,
+    scores,
+)
+from medprobe.papers.template_free.analyses.by_query import read_scores
+from medprobe.papers.template_free.analyses.cut_off import cut_off
+from medprobe.papers.template_free.analyses.data_sets import data_sets, forms
+
+
+def analyses(
+    comparison: pd.DataFrame,
+    predictions: Path,
+    benchmarks: Path,
+    builders: Mapping[str, str],
+    params: Params,
+    *,
+    parameters: Mapping[str, int] | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Compute all analyses.
+
+    Args:
+        comparison: all scores, as `metrics.results.comparison` reads them.
+        predictions: the folder of prediction tables.
+        benchmarks: the folder of benchmarks.
+        builders: each benchmark's builder.
+        params: names the results; `track.text` says whether names of entities, which may be
+            licensed, are kept.
+        parameters: the number of parameters of each model whose checkpoint is known.
+
+    Returns:
+        Tables by name, without the empty ones.
+    """
+    sets = data_sets(builders)
+    models = params.models.all()
+
+    def counted(model: str, subset: str) -> bool:
+        return model not in models or models[model].counts_in(subset)
+
+    sizes = parameters or {}
+    by_set = scores.per_data_set(comparison, sets)
+    by_query = read_scores(predictions, benchmarks, sets, params)
+    points = perplexities.select_points(by_set, counted)
+    named = predicted.count_by_data_set(predictions, benchmarks, sets, params)
+    shares = predicted.overconfidence(named)
+    pairs, pair_means = ranks.compare_rankings(by_query, counted, params)
+    groups, group_differences = model_groups.compare_groups(by_query, params, counted)
+    tables = {
+        "rankings": scores.rankings(by_set),
+        "displacement": pairs,
+        "displacement-means": pair_means,
+        "models": model_groups.describe_models(by_set, params, sizes, counted),
+        "groups": groups,
+        "group-differences": group_differences,
+        "sizes": model_groups.compare_sizes(by_query, by_set, params, sizes),
+        "parallel": predicted.parallel(predictions, benchmarks, sets, params),
+        "perplexity": points,
+        "correlation": perplexities.correlate(points),
+        "correlation-prompts": perplexities.correlate_prompts(by_query, params),
+        "templates": scores.templates(comparison, sets, counted),
+        "overconfidence": shares.drop(columns="subset", errors="ignore"),
+        "overconfidence-means": predicted.average_overconfidence(shares, counted),
+        "variety": predicted.correlate_variety(shares, by_set, counted),
+        "frequent": predicted.frequent(named),
+        "distractors": scores.distractors(comparison, benchmarks, sets),
+    }
+    for lipid in forms(builders, "lipid")[:1]:
+        probed = comparison.loc[comparison["benchmark"] == lipid, "model"]
+        tables["cut-off"] = cut_off(params.models, benchmarks / lipid, sorted(probed.unique()))
+        tables |= _notes(benchmarks / lipid)
+    hidden = [] if params.track.text else ["entity", "favourite"]
+    return {
+        name: table.drop(columns=hidden, errors="ignore")
+        for name, table in tables.items()
+        if len(table)
+    }
+
+
+def _notes(folder: Path) -> dict[str, pd.DataFrame]:
+    """Read how often LIPID's entities appear, and how far its annotators agree."""
+    paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
+    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}

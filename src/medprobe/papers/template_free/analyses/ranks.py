@@ -1,0 +1,152 @@
+"""Do data sets rank models alike? Research questions 1 and 3 of Shaier et al.
+
+All pairs of data sets are compared. Pairs of one kind are the baseline: their rankings differ too,
+by their facts and by chance, so that only what pairs of both kinds differ beyond them is of the
+kind. Intervals draw the queries of both data sets, by cluster; models are not drawn.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from medprobe.core.params import Params
+from medprobe.metrics.intervals import interval
+from medprobe.papers.template_free.analyses.by_query import QueryScores
+from medprobe.papers.template_free.analyses.data_sets import Counted, DataSet
+
+FEWEST: Final = 5  # models: a ranking of fewer says nothing
+BETWEEN: Final = "between the kinds"
+DIFFERENCE: Final = "between less within"
+BOTH: Final = "both"  # a pair of data sets of two domains
+
+
+class SetMeans(NamedTuple):
+    """The models' mean accuracies on a data set."""
+
+    data: DataSet
+    models: list[str]
+    means: np.ndarray  # [1 + resamples, models]; those of the data set itself come first
+    clusters: int
+
+
+class PairOfSets(NamedTuple):
+    """Two data sets, and how differently they rank the models."""
+
+    first: DataSet
+    second: DataSet
+    models: list[str]
+    moved: np.ndarray  # absolute rank displacement of each model
+    numbers: np.ndarray  # [1 + resamples, 2]: mean displacement and Kendall's tau-b
+    clusters: int  # of the data set that has fewer
+
+    @property
+    def domain(self) -> str:
+        """The domain of the data sets, or `both`."""
+        return self.first.domain if self.first.domain == self.second.domain else BOTH
+
+    @property
+    def kinds(self) -> str:
+        """Whether the data sets are of one kind."""
+        return f"within {self.first.kind}" if self.first.kind == self.second.kind else BETWEEN
+
+
+def compare_rankings(
+    scores: Sequence[QueryScores], counted: Counted, params: Params
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare how each two data sets rank the models by acc@1.
+
+    Only models that both data sets have and count, and only where these are five or more.
+
+    Returns:
+        By pair of data sets: `mean` and `largest` absolute rank displacement, the `model` that
+        moves most, and Kendall's `tau`; mean and tau have bootstrap intervals. And
+        their means over the pairs of a domain and of one kind or both, with the difference of pairs
+        between the kinds from those within.
+    """
+    means = [_means(item, counted, params) for item in scores]
+    pairs = [pair for a, b in combinations(means, 2) if (pair := _compare(a, b)) is not None]
+    rows = [_row(pair, params) for pair in pairs]
+    return pd.DataFrame(rows), pd.DataFrame(_summarise(pairs, params))
+
+
+def _means(scores: QueryScores, counted: Counted, params: Params) -> SetMeans:
+    models = [name for name in sorted(scores.accuracy) if counted(name, scores.data.subset)]
+    columns = [scores.accuracy[name] for name in models]
+    clusters = int(scores.cluster.max()) + 1
+    return SetMeans(scores.data, models, scores.draw_means(columns, params), clusters)
+
+
+def _compare(a: SetMeans, b: SetMeans) -> PairOfSets | None:
+    from scipy.stats import rankdata
+
+    models = [name for name in a.models if name in b.models]
+    if len(models) < FEWEST:
+        return None
+    first, second = (item.means[:, [item.models.index(name) for name in models]] for item in (a, b))
+    moved = np.abs(rankdata(-first, axis=1) - rankdata(-second, axis=1))
+    numbers = np.column_stack([moved.mean(axis=1), tau(first, second)])
+    clusters = min(a.clusters, b.clusters)
+    return PairOfSets(a.data, b.data, models, moved[0], numbers, clusters)
+
+
+def tau(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return Kendall's tau-b of each row of two tables; NaN where a side has one value only.
+
+    >>> tau(np.array([[1.0, 2.0, 3.0]]), np.array([[3.0, 2.0, 2.0]])).round(2).tolist()
+    [-0.82]
+    """
+    rows, columns = np.triu_indices(first.shape[1], 1)
+    signs = [np.sign(table[:, rows] - table[:, columns]) for table in (first, second)]
+    sizes = np.prod([(sign != 0).sum(axis=1) for sign in signs], axis=0).astype(float)
+    sums = (signs[0] * signs[1]).sum(axis=1)
+    return np.divide(sums, np.sqrt(sizes), out=np.full(len(sums), np.nan), where=sizes > 0)
+
+
+def _row(pair: PairOfSets, params: Params) -> dict[str, object]:
+    place = int(pair.moved.argmax())
+    return {
+        **{"first": pair.first.name, "second": pair.second.name},
+        **{"domain": pair.domain, "kinds": pair.kinds, "models": len(pair.models)},
+        **_numbers(pair.numbers, pair.clusters, params),
+        **{"largest": pair.moved[place], "model": pair.models[place]},
+    }
+
+
+def _summarise(pairs: list[PairOfSets], params: Params) -> list[dict[str, object]]:
+    """Means over the pairs of a domain and of one kind or both, and what kinds add."""
+    rows: list[dict[str, object]] = []
+    for domain in sorted({pair.domain for pair in pairs}, key=lambda name: (name == BOTH, name)):
+        of_domain = [pair for pair in pairs if pair.domain == domain]
+        within = [pair for pair in of_domain if pair.kinds != BETWEEN]
+        between = [pair for pair in of_domain if pair.kinds == BETWEEN]
+        clusters = min(pair.clusters for pair in of_domain)
+        for kinds in sorted({pair.kinds for pair in of_domain}):
+            part = [pair for pair in of_domain if pair.kinds == kinds]
+            numbers = _numbers(_mean(part), clusters, params)
+            rows.append({"domain": domain, "kinds": kinds, "pairs": len(part), **numbers})
+        if within and between:
+            numbers = _numbers(_mean(between) - _mean(within), clusters, params, signed=True)
+            about = {"domain": domain, "kinds": DIFFERENCE, "pairs": len(of_domain)}
+            rows.append({**about, **numbers})
+    return rows
+
+
+def _mean(pairs: list[PairOfSets]) -> np.ndarray:
+    return np.mean([pair.numbers for pair in pairs], axis=0)
+
+
+def _numbers(
+    draws: np.ndarray, clusters: int, params: Params, *, signed: bool = False
+) -> dict[str, float]:
+    """Mean displacement and tau with their intervals, within their ranges unless `signed`."""
+    confidence = params.score.confidence
+    low, high = interval(draws[0], draws[1:], confidence, clusters, scales=["plain", "plain"])
+    if not signed:
+        low, high = np.maximum(low, [0.0, -1.0]), np.minimum(high, [np.inf, 1.0])
+    return {
+        **{"mean": draws[0, 0], "low_mean": low[0], "high_mean": high[0]},
+        **{"tau": draws[0, 1], "low_tau": low[1], "high_tau": high[1]},
+    }

@@ -1,0 +1,288 @@
+"""LIPID: sentences of recent PubMed abstracts with their one chemical or gene masked.
+
+Source: Shaier et al., "Comparing Template-based and Template-free Language Model Probing", section
+3.2.3. The prompts are sentences that no probed model can have read, where the cut-off is later than
+the day on which the model's training ended.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import pandas as pd
+from pydantic import Field, StringConstraints
+
+from medprobe.benchmarks import Benchmark, Metadata, counts
+from medprobe.core.errors import BadInput
+from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
+from medprobe.core.params import SampledSettings
+from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
+from medprobe.papers.template_free import pubmed
+from medprobe.papers.template_free.benchmarks.lipid.rules import (
+    KEYWORDS,
+    MaskedSentence,
+    keyword_pattern,
+    prompt,
+    sentences,
+)
+from medprobe.papers.template_free.entities import read_names
+from medprobe.papers.template_free.sentence_length import SentenceSettings
+from medprobe.sources.mentions import Mentions, is_symbol
+
+METADATA = Metadata(
+    description="which chemical or gene a sentence of PubMed is about",
+    citation="Shaier et al., Comparing Template-based and Template-free Language Model Probing",
+    licence="PubMed: publishers may hold rights in abstracts",
+    sources=("pubmed", "entities"),
+    primary_metric="acc_at_10",
+    cluster="answer_ids",  # the entity
+)
+
+
+Keyword = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class Settings(SampledSettings, SentenceSettings):
+    """The period of its sentences, its entity lists by subset, and which names are ranked.
+
+    The lists are files of `data/entities`.
+    """
+
+    submitted_after: date = date(2021, 12, 31)
+    """Abstracts submitted after this date. The default is the paper's: no model of the paper has
+    read them."""
+    submitted_before: date | None = None
+    """Abstracts submitted before this date. The paper took six months of PubMed."""
+    candidates: Literal["prompted", "listed"] = "prompted"
+    """Names to rank: the entities of the prompts (`prompted`), or all listed ones (`listed`)."""
+    entities: dict[str, Path] = Field(
+        {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
+    )
+    """Lists of entities by subset: files below `data/`, one name per line."""
+    keywords: Literal["ours", "paper"] | tuple[Keyword, ...] = "ours"
+    """A sentence with one of these keywords is no query: the eleven that the `paper` prints, `ours`
+    with further forms of these such as "suggests", or a list of your own. One with a capital letter
+    occurs as it is written, any other one in any case."""
+    keyword_place: Literal["word", "anywhere"] = "word"
+    """Keywords are whole words (`word`), or any part of a sentence (`anywhere`): "we" then drops
+    "were". The paper does not say which."""
+
+
+def build(
+    data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
+) -> BenchmarkTables:
+    """Build LIPID, one subset an entity list. Nothing is drawn.
+
+    Raises:
+        BadInput: broken files, empty lists, and names that are in a list twice.
+    """
+    lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
+    dropped: Counter[str] = Counter()
+    records: Counter[str] = Counter()
+    retracted: Counter[str] = Counter()
+    files = pubmed.list_files(data / "pubmed")
+    period = (settings.submitted_after, settings.submitted_before)
+    if period[1] is not None and period[1] <= period[0]:
+        where = "params.yaml: benchmarks.lipid: submitted_before"
+        raise BadInput(where, f"{period[1]} is not after submitted_after, {period[0]}")
+    named = settings.keywords
+    keywords = KEYWORDS[named] if isinstance(named, str) else named
+    pattern = keyword_pattern(keywords, settings.keyword_place)
+    harvester = Harvester(lists, period, pattern, settings.max_words)
+    rows = harvest(files, harvester, dropped, records, executor, retracted=retracted)
+    queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
+    order = {subset: number for number, subset in enumerate(lists)}
+    queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
+    answers = set(
+        queries.explode("answers")[["subset", "answers"]].itertuples(index=False, name=None)
+    )
+    candidates = pd.DataFrame(
+        [
+            (name, name, subset, subset)
+            for subset, names in lists.items()
+            for name in names
+            if settings.candidates == "listed" or (subset, name) in answers
+        ],
+        columns=CANDIDATE_COLUMNS,
+    )
+    notes = {"dropped": counts.by_rule(dropped), "appearances": appearances(queries)}
+    read = [
+        *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
+        *(("pubmed", "records", name, count) for name, count in records.items()),
+        *(("pubmed", "retracted", name, count) for name, count in retracted.items() if count),
+        *(("pubmed", "dropped", rule, count) for rule, count in sorted(dropped.items()) if count),
+        *counts.by_name(
+            "pubmed",
+            "prompts",
+            (row["subset"] for abstract_rows in rows.values() for row in abstract_rows),
+        ),
+        *counts.by_name("", "queries", queries["subset"]),
+    ]
+    others = {"sources": counts.table(read)}
+    return BenchmarkTables(queries.reset_index(drop=True), candidates, notes, others)
+
+
+class AbstractPrompts(NamedTuple):
+    """The prompts of one abstract in one file, and the rules that dropped its other sentences."""
+
+    pmid: str
+    version: int  # 0: PubMed took the abstract back
+    outside: str = ""  # the rule by which its date leaves it out; no sentence is looked at then
+    rows: Sequence[dict[str, str]] = ()  # its prompts
+    dropped: Sequence[str] = ()  # the rules that drop its other sentences
+    retracted: bool = False
+
+
+class Harvester:
+    """Reads one file of PubMed. A copy in another process makes its own finder of the names."""
+
+    def __init__(
+        self,
+        lists: dict[str, list[str]],
+        period: tuple[date, date | None],
+        keywords: re.Pattern[str],
+        max_words: int | None,
+    ) -> None:
+        self.lists, self.period = lists, period
+        self.keywords, self.max_words = keywords, max_words
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.lists, self.period, self.keywords, self.max_words)
+
+    @cached_property
+    def finder(self) -> Mentions:
+        """Of all names, which go by `<subset>:<name>`."""
+        names = (
+            (name, f"{subset}:{name}") for subset, listed in self.lists.items() for name in listed
+        )
+        return Mentions(names, exact=is_symbol)
+
+    def __call__(self, path: Path) -> list[AbstractPrompts]:
+        """Read the prompts of each abstract of the file, in its order."""
+        return [self._read(record) for record in pubmed.read_records(path)]
+
+    def _read(self, record: pubmed.Article | pubmed.Book | pubmed.Deletion) -> AbstractPrompts:
+        if isinstance(record, pubmed.Deletion):
+            return AbstractPrompts(record.pmid, 0)
+        if isinstance(record, pubmed.Book):
+            return AbstractPrompts(record.pmid, 1, "record of a book")
+        if rule := self._outside(record.submitted):
+            return AbstractPrompts(record.pmid, record.version, rule)
+        rows, dropped = self._prompts(record)
+        return AbstractPrompts(record.pmid, record.version, "", rows, dropped, record.retracted)
+
+    def _outside(self, submitted: date | None) -> str:
+        after, before = self.period
+        if submitted is None:
+            return "abstract without a date"
+        if submitted <= after:
+            return "abstract before the cut-off"
+        return "abstract after the period" if before and submitted >= before else ""
+
+    def _prompts(self, article: pubmed.Article) -> tuple[list[dict[str, str]], list[str]]:
+        """Return the prompts of an abstract, and the rules that drop its other sentences."""
+        rows, dropped = [], []
+        texts = [sentence for section in article.abstract for sentence in sentences(section)]
+        for number, sentence in enumerate(texts, start=1):
+            result = prompt(sentence, self.finder, self.keywords, self.max_words)
+            if not isinstance(result, MaskedSentence):
+                dropped.append(result)
+                continue
+            for entity in result.entities:
+                subset, name = entity.split(":", 1)
+                rows.append(
+                    {
+                        "query_id": f"lipid/{subset}/{article.pmid}/{number}",
+                        "subset": subset,
+                        "prompt": result.text,
+                        "answer": name,
+                        "pmid": article.pmid,
+                        "date": f"{article.submitted:%Y-%m-%d}",
+                        "sentence": sentence,
+                    }
+                )
+        return rows, dropped
+
+
+def harvest(
+    files: Sequence[Path],
+    harvester: Harvester,
+    dropped: Counter[str],
+    records: Counter[str],
+    executor: Executor = in_this_process,
+    *,
+    retracted: Counter[str] | None = None,
+) -> dict[str, Sequence[dict[str, str]]]:
+    """Return the prompts of all abstracts that came to PubMed in a period, by PMID.
+
+    The period begins after its first day and ends before its last day, if it has one.
+
+    A later version of an abstract replaces an earlier one, a deletion removes it. Only prompts are
+    held, so that memory follows what is found and not what is read. What is left out is counted in
+    `dropped`, by rule; what is read in `records`, by file, and in `retracted` those articles of the
+    period that their journal has retracted.
+    """
+    retracted = Counter() if retracted is None else retracted
+    prompts: dict[str, Sequence[dict[str, str]]] = {}
+    versions: dict[str, int] = {}  # of the few that have more than one
+    jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
+    for number, abstracts in in_job_order(executor(harvester, jobs)):
+        records[files[number].name] += len(abstracts)
+        retracted[files[number].name] += sum(abstract.retracted for abstract in abstracts)
+        for abstract in abstracts:
+            if not abstract.version:
+                dropped["abstract deleted"] += prompts.pop(abstract.pmid, None) is not None
+                continue
+            if abstract.version < versions.get(abstract.pmid, 1):
+                dropped["abstract revised"] += 1
+                continue
+            if abstract.version > 1:
+                versions[abstract.pmid] = abstract.version
+            dropped["abstract revised"] += prompts.pop(abstract.pmid, None) is not None
+            if abstract.outside:
+                dropped[abstract.outside] += 1
+            for rule in abstract.dropped:
+                dropped[f"sentence: {rule}"] += 1
+            if abstract.rows:
+                prompts[abstract.pmid] = abstract.rows
+    return prompts
+
+
+def _queries(prompts: dict[str, Sequence[dict[str, str]]], dropped: Counter[str]) -> pd.DataFrame:
+    """Return the query table. Of equal prompts the first stays, with the answers of all."""
+    columns = ["query_id", "subset", "prompt", "answer", "pmid", "date", "sentence"]
+    rows = [row for pmid in sorted(prompts, key=int) for row in prompts[pmid]]
+    table = pd.DataFrame(rows, columns=columns)
+    keys = ["subset", "prompt"]
+    answers = table.groupby(keys)["answer"].agg(lambda names: list(dict.fromkeys(names)))
+    twice = table.duplicated(keys)
+    dropped["sentence: prompt twice"] += int(twice.sum())
+    table = table[~twice].drop(columns="answer").join(answers.rename("answers"), on=keys)
+    return table.assign(
+        benchmark="lipid",
+        relation=table["subset"],
+        subject="",
+        subject_id="",
+        answer_ids=table["answers"],
+    )
+
+
+def appearances(queries: pd.DataFrame) -> pd.DataFrame:
+    """Count how often an entity is the answer, as the paper reports it.
+
+    One row per subset with the columns subset, prompts, entities, and mean, std, max, min of the
+    prompts of an entity.
+    """
+    rows = []
+    for subset, answers in queries.groupby("subset", sort=False)["answers"]:
+        counts = answers.explode().value_counts()
+        numbers = {name: float(getattr(counts, name)()) for name in ("mean", "std", "max", "min")}
+        rows.append({"subset": subset, "prompts": len(answers), "entities": len(counts), **numbers})
+    return pd.DataFrame(rows)
+
+
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=())

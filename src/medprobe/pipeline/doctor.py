@@ -1,0 +1,206 @@
+"""`medprobe doctor`: check the parameters, and list sources and models.
+
+The list says which are available and what each of them enables.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from rich.filesize import decimal
+
+from medprobe import backends, benchmarks, methods
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import size
+from medprobe.core.libraries import differing_versions
+from medprobe.core.params import IMPORTED, HubModel, ModelKind, Params
+from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.engine.inspection import inspect
+from medprobe.extensions.servers.client import Client
+from medprobe.pipeline import clean, outputs, terminal
+from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.stale_stages import describe_data
+
+SENTENCES: Final = places.SENTENCES.name
+
+
+def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
+    """Print the sources in `data`, models, plugins, and what other names left on disk.
+
+    Raises:
+        BadInput: if dvc.yaml or a plugin's lock does not match the code, or a plugin is broken.
+    """
+    sources = list_sources(params, data)
+    report = outputs.Doctor(
+        sources=sources,
+        models=list_models(params),
+        plugins=[
+            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
+            for kind in KINDS
+            for plugin in find_outside_plugins(kind).values()
+        ],
+        missing=missing_sources(sources),
+        leftovers=[],
+        notes=[],
+    )
+    if not as_json:
+        _print_tables(report, data)
+    _check_pipeline()
+    paths = clean.leftovers()
+    report.leftovers = [str(path) for path in paths]
+    report.notes = [*_notes(params)]
+    if as_json:
+        report.print()
+        return
+    for note in report.notes:
+        print(note)
+    if paths:
+        clean.show(paths, clean.LEFTOVERS)
+        print("No result counts these. `medprobe clean` removes them.")
+    if report.missing:
+        print(f"params.yaml is valid. Missing in {data}/: {', '.join(report.missing)}.")
+    else:
+        print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+
+
+def _notes(params: Params) -> Iterator[str]:
+    """Yield a line per missing folder, per library of another version, and for unpinned data."""
+    for name, folder in params.folders.items():
+        if not folder.is_dir():
+            yield f"params.yaml: folders.{name}: {folder} does not exist"
+    for name, (version, installed) in differing_versions().items():
+        yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
+    if note := describe_data():
+        yield f"{note}; `dvc add {places.DATA}` records them"
+
+
+def _check_pipeline() -> None:
+    for path, content in pipeline.files().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != content:
+            raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
+
+
+def _print_tables(report: outputs.Doctor, data: Path) -> None:
+    sources = [
+        (row.source, "missing" if row.bytes is None else decimal(row.bytes), ", ".join(row.enables))
+        for row in report.sources
+    ]
+    terminal.print_table(("source", "size", "enables"), sources, f"Sources in {data}/")
+    models = [(row.model, row.kind, row.origin, row.checkpoint) for row in report.models]
+    terminal.print_table(("model", "kind", "from", "checkpoint"), models, "Models")
+    if report.plugins:
+        plugins = [(row.plugin, row.kind, row.origin) for row in report.plugins]
+        terminal.print_table(("plugin", "kind", "from"), plugins, "Plugins")
+
+
+def list_sources(params: Params, data: Path) -> list[outputs.Source]:
+    """List every source that a builder can use, and every sentence set, with what it enables."""
+    return [
+        outputs.Source(
+            source=source,
+            bytes=size(data / source) if _exists(data / source) else None,
+            enables=names,
+        )
+        for source, names in sorted(_uses(params, data).items())
+    ]
+
+
+def missing_sources(sources: Iterable[outputs.Source]) -> list[str]:
+    """Return the sources that params.yaml needs and that do not exist."""
+    return [
+        row.source
+        for row in sources
+        if row.bytes is None and any(not name.startswith("(") for name in row.enables)
+    ]
+
+
+def _uses(params: Params, data: Path) -> dict[str, list[str]]:
+    """What each source enables; a name in parentheses is not in params.yaml."""
+    uses: dict[str, list[str]] = {}
+    for builder in benchmarks.list_names():
+        for source in benchmarks.find(builder).metadata.sources:
+            names = ", ".join(params.benchmarks.get(builder, {}))
+            uses.setdefault(source, []).append(names or f"({builder})")
+    sets = {path.stem for path in (data / SENTENCES).glob("*.txt")}
+    for name in sorted({*params.sentence_sets, *sets}):
+        rewiring = f"rewiring on {name}"
+        use = rewiring if name in params.sentence_sets else f"({rewiring})"
+        uses[f"{SENTENCES}/{name}.txt"] = [use]
+    if sample_models := [*params.train, *params.continued]:
+        uses["sample"] = [f"training {', '.join(sample_models)}"]
+    return uses
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file or a folder with files is there."""
+    return path.is_file() or (path.is_dir() and any(path.iterdir()))
+
+
+def list_models(params: Params) -> list[outputs.ModelState]:
+    """List every model: its origin, and the kinds of model that its checkpoint can serve."""
+    return [
+        outputs.ModelState(
+            model=name,
+            kind=kind,
+            origin=_origin(name, params),
+            checkpoint="; ".join([_state(places.MODELS / name), *_not_asked(name, kind, params)]),
+        )
+        for kind, models in params.models.by_kind().items()
+        for name in models
+    ]
+
+
+def _not_asked(name: str, kind: ModelKind, params: Params) -> list[str]:
+    """Name the methods of params.yaml for which the model's backend lacks all abilities."""
+    abilities = backends.find_abilities(places.MODELS / name)
+    names = [
+        name for name in params.methods.get(kind, {}) if not methods.find(name).NEEDS & abilities
+    ]
+    return [f"not asked by {', '.join(names)}"] if names else []
+
+
+def _origin(name: str, params: Params) -> str:
+    if name in params.models.imported:
+        return str(places.IMPORTED / name)
+    if name in params.train:
+        return "trained here"
+    if name in params.continued:
+        return f"trained here, continues {params.continued[name]['base']}"
+    if name in params.folders:
+        folder = params.folders[name]
+        return str(folder) if Path(folder).is_dir() else f"{folder}, which does not exist"
+    if name in params.servers:
+        return f"server {params.servers[name].host}, {_answers(name, params)}"
+    return _on_hub(params.fetch[name])
+
+
+def _answers(name: str, params: Params) -> str:
+    """Whether a server answers now."""
+    try:
+        Client(name, params.servers[name], tries=1).models()
+    except BadInput as error:
+        return f"has no /models now: {str(error).partition(': ')[2]}"
+    return "answers"
+
+
+def _on_hub(origin: HubModel) -> str:
+    pinned = re.fullmatch("[0-9a-f]{40}", origin.revision or "")
+    adapter = f" with {_on_hub(origin.adapter)}" if origin.adapter else ""
+    return f"{origin.hub} {origin.revision or 'main'}{'' if pinned else ' (not pinned)'}{adapter}"
+
+
+def _state(folder: Path) -> str:
+    if not folder.is_dir():
+        return "missing: `medprobe repro` creates it"
+    if folder.name.endswith(IMPORTED):
+        return "none: the results of another program"
+    if backends.is_served(folder):
+        proof = backends.read_record(folder)["proof"]
+        return "; ".join(f"{ability}: {result}" for ability, result in proof.items())
+    if model := backends.read_plugin_model(folder):
+        return f"backend {model.backend}, can {', '.join(model.abilities)}"
+    checkpoint = inspect(folder)
+    missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
+    return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

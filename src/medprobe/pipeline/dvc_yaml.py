@@ -1,0 +1,200 @@
+"""`medprobe pipeline`: write dvc.yaml from its template and the code.
+
+The template contains the stages. The code fills in the sources of each builder, the kinds of model
+of each method, and what stands for the code on which a stage's numbers depend. In a clone, this is
+a list of the files that the stage imports, with their hashes; the stage `code` writes it. In a
+project outside a clone, it is requirements.lock, which is written too, with the installed versions.
+For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
+hash of its code. A plugin of the project itself is named by its files.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from medprobe import benchmarks, methods
+from medprobe.core.code import (
+    PACKAGE,
+    SOURCES,
+    closure,
+    installed_plugins,
+    list_lines,
+    list_path,
+    plugin_files,
+    stage_module,
+)
+from medprobe.core.files import replacing
+from medprobe.core.libraries import MISSING, installed_versions
+from medprobe.core.params import MODEL_KINDS, SWEPT
+from medprobe.core.parts import package_fingerprint, plugin_lock
+from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
+from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.gate.suites import folders
+from medprobe.pipeline.check import SETS
+
+PIPELINE: Final = Path("dvc.yaml")
+TEMPLATE: Final = "dvc.yaml.jinja"
+TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
+WIDTH: Final = 100
+CHECKING: Final = [  # the code on which the stage `check` depends
+    (SOURCES / "core" / name).as_posix() for name in ("files.py", "params.py", "places.py")
+]
+
+
+def write() -> list[Path]:
+    """Write `dvc.yaml`, the locks of plugins and, outside a clone, `requirements.lock`.
+
+    Returns their paths.
+    """
+    texts = files()
+    for path, content in texts.items():
+        with replacing(path) as scratch:
+            scratch.write_text(content, encoding="utf-8")
+    return list(texts)
+
+
+def files() -> dict[Path, str]:
+    """The files that `write` writes, and their texts."""
+    texts = {PIPELINE: text(), **plugin_locks()}
+    return texts if _is_clone() else {**texts, LIBRARIES: libraries_lock()}
+
+
+def _is_clone() -> bool:
+    """Whether this folder contains the code."""
+    return SOURCES.is_dir()
+
+
+def libraries_lock() -> str:
+    """Format `requirements.lock`.
+
+    It has the installed versions of this package, with a hash of its code, and of its requirements.
+    """
+    required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
+    required -= {PACKAGE}  # the extra `dev` names the extra `project`
+    package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {package_fingerprint()[:32]}"
+    versions = installed_versions(sorted(required))  # those of an unused extra are missing
+    lines = [f"{name}=={version}" for name, version in versions.items() if version != MISSING]
+    return "\n".join(["# written by `medprobe pipeline`", package, *lines]) + "\n"
+
+
+def plugin_locks() -> dict[Path, str]:
+    """The lock of each plugin of an installed package, and its text."""
+    plugins = [plugin for kind in KINDS for plugin in find_outside_plugins(kind).values()]
+    return {plugin.lock: plugin_lock(plugin) for plugin in plugins if plugin.lock}
+
+
+def text() -> str:
+    """Render dvc.yaml."""
+    return _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
+
+
+def code_lists() -> dict[Path, str]:
+    """List the files of the package on which each stage's numbers depend.
+
+    Returns:
+        The path of each list, and its text: a line per file, as `sha256sum` writes it.
+    """
+    texts: dict[Path, str] = {}
+
+    def collect(stage: str, **plugins: list[str]) -> list[str]:
+        paths = closure(stage_module(stage), plugins=plugins, root=SOURCES)
+        texts[list_path(stage, plugins)] = "".join(list_lines(paths, SOURCES).values())
+        return []
+
+    _render(collect, lambda _: [])
+    return texts
+
+
+def write_code_lists() -> None:
+    """Write the lists of the code in the folder `outputs/code`."""
+    with replacing(CODE) as scratch:
+        scratch.mkdir()
+        for path, content in code_lists().items():
+            (scratch / path.name).write_text(content, encoding="utf-8")
+
+
+def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
+    """Fill in the template.
+
+    Args:
+        code_of: Returns the paths that stand for the code of a stage, as `code` does.
+        suites: Returns the folders of the suites of a builder.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # YAML, from the package's own names
+    )
+    return environment.get_template(TEMPLATE).render(
+        builders={name: benchmarks.find(name) for name in benchmarks.list_names()},
+        methods={name: methods.find(name) for name in methods.list_names()},
+        kinds=MODEL_KINDS,
+        sets=SETS,
+        swept=SWEPT,
+        libraries=LIBRARIES.as_posix(),
+        checking=CHECKING if _is_clone() else [],
+        tools=[TOOLS] if _is_clone() else [],
+        checked=CHECKED.as_posix(),
+        named=NAMED.as_posix(),
+        lower_case=LOWER_CASE.as_posix(),
+        code_files=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
+        code_folder=CODE.as_posix(),
+        code=code_of,
+        sources=lambda names: [f"data/{name}" for name in names],
+        yaml_list=yaml_list,
+        suites=suites,
+    )
+
+
+def code(stage: str, **plugins: list[str]) -> list[str]:
+    """Return the paths that stand for the code on which a stage's numbers depend.
+
+    They are the lock of the libraries, the list of the package's files, the files of the project's
+    own plugins, and the locks of installed plugins.
+
+    >>> code("build", benchmarks=["medlama"])[0]
+    'requirements.lock'
+    """
+    files = closure(stage_module(stage), plugins=plugins)
+    dependencies = [LIBRARIES, *([list_path(stage, plugins)] if _is_clone() else [])]
+    dependencies += [path for path in files if not path.is_absolute()]
+    locks = (plugin.lock for plugin in installed_plugins(files, plugins) if plugin.lock)
+    return [*dict.fromkeys(path.as_posix() for path in (*dependencies, *locks))]
+
+
+def _plugins_of_all_kinds() -> list[str]:
+    """The files of the project's own plugins, and the locks of installed plugins."""
+    plugins = [plugin for kind in KINDS for plugin in find_outside_plugins(kind).values()]
+    files = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
+    locks = {plugin.lock for plugin in plugins if plugin.lock}
+    return sorted(path.as_posix() for path in files | locks)
+
+
+def yaml_list(names: list[str], indent: int) -> str:
+    """Format names as a YAML list under the key `deps`, with line breaks if it is long.
+
+    >>> print(yaml_list(["data/umls", "src/medprobe/errors.py"], 2))
+    [data/umls, src/medprobe/errors.py]
+    """
+    names = [f'"{name}"' if "$" in name else name for name in names]
+    line = f"[{', '.join(names)}]"
+    if indent + len("deps: ") + len(line) <= WIDTH:
+        return line
+    blank = " " * (indent + 2)
+    body = textwrap.fill(
+        line[1:],
+        WIDTH,
+        initial_indent=blank,
+        subsequent_indent=blank,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return f"[\n{body}"

@@ -1,0 +1,156 @@
+"""`medprobe gate`: build all benchmarks and check them and the sentence sets, without any model.
+
+DVC runs the stages, so that nothing is built twice.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Params
+from medprobe.gate.page import page
+from medprobe.pipeline import fork_server
+from medprobe.pipeline.doctor import list_sources, missing_sources
+from medprobe.pipeline.repair import repair
+from medprobe.pipeline.repro import exclusive_lock, process_group
+from medprobe.pipeline.stale_stages import Stage, find_stale_stages
+
+PINNED: Final = Path("data.dvc")
+GATES: Final = ("validate", "validate-sentences")
+RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock has their hashes
+
+
+def gate(params: Params, base: str) -> None:
+    """Bring the builds and the gates up to date, and report all that fail.
+
+    Args:
+        params: of the project.
+        base: the branch for which the change is meant. Edits of `expectations/` since this branch
+            are reported.
+
+    Raises:
+        BadInput: if data are missing, or a build or a gate fails, after the others have ended.
+    """
+    if not any(params.benchmarks.values()) and not params.sentence_sets:
+        print("params.yaml names no benchmark and no sentence set: nothing to check")
+        return
+    if not places.DATA.is_dir():
+        pull = f"`dvc pull {PINNED}` fetches it from a DVC remote"
+        remedy = pull if PINNED.is_file() else "put the sources of params.yaml into it"
+        raise BadInput(places.DATA, "no such folder", remedy)
+    with exclusive_lock(), process_group() as group:
+        repair()
+        differing = _differing()
+        failures = _run(group)
+        differing |= _differing()
+    for line in [*_edited_suites(base), *_unlike_record(differing)]:
+        print(line)
+    if failures:
+        for stage, error in failures.items():
+            print(f"{stage}: {error}")
+        for source in missing_sources(list_sources(params, places.DATA)):
+            print(f"{places.DATA / source}: missing")
+        problem = f"stopped by {', '.join(failures)}"
+        raise BadInput("medprobe gate", problem, "correct what the lines above name")
+    print(f"all gates passed; their pages: {places.VALIDATION}/**/index.html")
+
+
+def _run(group: int) -> dict[str, str]:
+    """Run the stale gates and what they need; return the error of each failed stage, by its name.
+
+    The lines of the stages are printed as they come. A stage's last line before DVC says that it
+    failed is its error.
+    """
+    stages = find_stale_stages()
+    gates = [name for name, stage in stages.items() if stage.options[""] in GATES]
+    if not gates:
+        return {}
+    errors, name, last, line = dict[str, str](), "", "", ""
+    with (
+        fork_server.start(os.environ, group) as variables,
+        subprocess.Popen(
+            ["dvc", "--wait-for-lock", "repro", "--keep-going", *gates],
+            env=variables,
+            process_group=group,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process,
+    ):
+        assert process.stdout
+        for line in filter(str.strip, process.stdout):
+            print(line, end="", flush=True)
+            if started := re.match("Running stage '(.+)':", line):
+                name = started[1]
+            elif line.startswith("WARNING: failed to run: "):
+                errors[name] = last.strip().removeprefix("Error: ")
+                _write_page(stages[name], errors[name])
+            last = line
+    if process.returncode == 0:
+        return {}
+    failed = re.findall("'([^']+)'", line) if "failed to reproduce" in line else ["dvc repro"]
+    return {stage: errors.get(stage, "failed, see above") for stage in failed}
+
+
+def _write_page(stage: Stage, error: str) -> None:
+    """Write the page of a gate that has none, because the build or the reading failed."""
+    options = stage.options
+    name = options.get("benchmark") or f"sentences/{options.get('set')}"
+    command, folder = options[""], places.VALIDATION / name
+    if command in GATES and (folder / "index.html").is_file():
+        return
+    if command in ("build", *GATES):
+        failed: dict[str, object] = {"type": command, "kwargs": {}, "severity": "critical"}
+        failed |= {"success": False, "failing": 0, "examples": [], "notes": "", "problem": error}
+        report = {"table": "sources", "rows": 0, "success": False, "checks": [failed]}
+        with replacing(folder) as scratch:
+            scratch.mkdir()
+            (scratch / "index.html").write_text(page(name, [report]), encoding="utf-8")
+
+
+def _differing() -> set[str]:
+    """Return the stages whose record, in dvc.lock or data.dvc, is of other files than those here.
+
+    Only data, benchmarks and metrics count, and only if they exist.
+    """
+    from dvc.repo import Repo
+
+    with Repo(_wait_for_lock=True) as repo:
+        return {
+            stage.addressing
+            for stage in repo.index.stages
+            for item in (*stage.deps, *stage.outs)
+            if RECORDED & {Path(item.def_path), *Path(item.def_path).parents}
+            and item.hash_info
+            and item.exists
+            and item.workspace_status()
+        }
+
+
+def _unlike_record(differing: set[str]) -> list[str]:
+    """Say what to do where the change's records are of other data."""
+    stages, lines = sorted(differing - {f"{PINNED}"}), []
+    if len(stages) < len(differing):
+        lines.append(f"{PINNED}: did not name the data in {places.DATA}/; commit it as it is now")
+    if stages:
+        problem = f"not of these data (the record of {stages[0]} is of others)"
+        remedy = f"run `medprobe repro`, and commit them with {PINNED}"
+        lines.append(f"dvc.lock and {places.METRICS}/: {problem}; {remedy}")
+    return lines
+
+
+def _edited_suites(base: str) -> list[str]:
+    """Name the suites that differ from where the change left its base branch."""
+    for commit in (f"origin/{base}", base):
+        command = ["git", "diff", "--merge-base", "--relative", "--name-only", commit]
+        process = subprocess.run(
+            [*command, "--", f"{places.EXPECTATIONS}"], capture_output=True, text=True, check=False
+        )
+        if process.returncode == 0:
+            return [f"this change edits {path}: read it" for path in process.stdout.splitlines()]
+    return [f"git has no branch {base} here: edits of {places.EXPECTATIONS}/ are not listed"]

@@ -1,0 +1,78 @@
+"""`medprobe init`: create a project outside a clone of the code."""
+
+import shutil
+import subprocess
+from contextlib import chdir
+from pathlib import Path
+from typing import Final
+
+from medprobe import benchmarks
+from medprobe.core.code import ROOT
+from medprobe.core.errors import BadInput
+from medprobe.pipeline import dvc_yaml as pipeline
+
+START: Final = Path(__file__).with_name("params.yaml")
+WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
+FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
+    "expectations",
+    ".gitignore",
+    ".dvcignore",
+    ".dvc/config",
+    ".dvc/.gitignore",
+    "mlruns/README.md",
+)
+
+
+def init(folder: Path) -> None:
+    """Create a project: a git repository, DVC's files, the expectations, params.yaml, dvc.yaml.
+
+    A folder inside a git repository becomes a part of it. A workflow that runs the gate for each
+    pull request is written too, unless there is one.
+
+    Raises:
+        BadInput: if one of these files exists, and if git cannot be run.
+    """
+    for name in [*FILES, START.name, pipeline.PIPELINE.name]:
+        if (folder / name).exists():
+            raise BadInput(folder / name, "already exists", "choose another folder")
+    for builder in benchmarks.list_names():
+        benchmarks.find(builder)  # fails before a file is written where an extra is not installed
+    folder.mkdir(parents=True, exist_ok=True)
+    with chdir(folder):
+        _git()
+        for name in FILES:
+            source, target = _source() / name, Path(name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if source.is_dir() else shutil.copyfile
+            copy(source, target)
+        shutil.copyfile(START, START.name)
+        Path("data").mkdir(exist_ok=True)
+        pipeline.write()
+        _write_workflow()
+
+
+def _write_workflow() -> None:
+    """Write the workflow of a pull request, if there is none."""
+    if WORKFLOW.exists():
+        print(f"{WORKFLOW}: left as it is; `medprobe gate` is the command that checks the data")
+        return
+    WORKFLOW.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(Path(__file__).with_name(WORKFLOW.name), WORKFLOW)
+    if not Path(".git").exists():
+        print(f"{WORKFLOW}: GitHub runs it only from the root of the repository; move it there")
+
+
+def _source() -> Path:
+    """The folder with the files: in an installed package, or the root of a clone."""
+    packaged = ROOT / "project"
+    return packaged if packaged.is_dir() else ROOT.parents[1]
+
+
+def _git() -> None:
+    """Create the repository that DVC needs, unless the folder is in one."""
+    try:
+        status = subprocess.run(["git", "rev-parse"], capture_output=True, check=False)
+        if status.returncode != 0:
+            subprocess.run(["git", "init", "--quiet"], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise BadInput("git", "cannot be run", "install git, which DVC needs") from None

@@ -1,0 +1,139 @@
+"""`medprobe moved`: compare the recorded numbers with those of a commit.
+
+Two machines that compute in float32 get slightly different weights, and some slightly different
+numbers. `git diff metrics` shows all of these; here small differences are tolerated.
+"""
+
+import json
+import math
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.pipeline import outputs
+
+TOLERANCE: Final = 0.01  # the relative change to tolerate
+NEAR_ZERO: Final = 0.1  # smaller numbers may change as much as this one
+ROUNDING: Final = 1e-6  # of recorded numbers
+LISTED: Final = 10  # differences of each kind
+
+Place = tuple[str, ...]  # the names that lead to a number
+Numbers = dict[Place, float]
+
+
+def compare_with(since: str) -> outputs.Moved:
+    """Compare the numbers on disk with those of a commit.
+
+    A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
+    1/n, too.
+
+    The headlines are the main numbers of all results, in `metrics/summary.json`; all numbers are in
+    `metrics/scores`.
+
+    Raises:
+        BadInput: without numbers on disk or in the commit, and for an unknown commit.
+    """
+    paths = [path for path in (places.SUMMARY, *places.SCORES.glob("*/*.json")) if path.is_file()]
+    if len(paths) < 2:
+        raise BadInput(places.SCORES, "no numbers in this folder", "run `medprobe repro`")
+    headlines, scores = _numbers({path: path.read_text(encoding="utf-8") for path in paths})
+    headlines_before, scores_before = _numbers(_committed(since))
+
+    def limit(_: Place, value: float) -> float:
+        return TOLERANCE * max(abs(value), NEAR_ZERO)
+
+    def limit_of_headline(place: Place, value: float) -> float:
+        return max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
+
+    return outputs.Moved(
+        headlines=_compare(headlines_before, headlines, limit_of_headline),
+        numbers=_compare(scores_before, scores, limit),
+    )
+
+
+def describe(path: Path, changes: outputs.Changes) -> str:
+    """Format how many numbers of a file or folder differ, and the largest differences."""
+    count = f"{len(changes.changes):,} of {changes.numbers:,} numbers differ"
+    lines = [f"{path}: {count}, {changes.moved:,} by more than the tolerance"]
+    for change in changes.changes[:LISTED]:
+        old, new = ("none" if x is None else f"{x:.6g}" for x in (change.old, change.new))
+        place = " ".join(change.place)
+        lines.append(f"  {place}: {old} -> {new}, tolerance {change.tolerance:.2g}")
+    return "\n".join(lines)
+
+
+def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float]) -> outputs.Changes:
+    """List the numbers that differ, the largest difference first, in units of the tolerance."""
+    places_of_numbers = sorted({*old, *new})
+    changes: list[tuple[float, outputs.Change]] = []
+    for place in places_of_numbers:
+        before, after = old.get(place), new.get(place)
+        if before == after:
+            continue
+        tolerance, size = limit(place, before or 0.0), math.inf
+        if before is not None and after is not None:
+            size = abs(before - after) / (tolerance + ROUNDING)
+        change = outputs.Change(place=[*place], old=before, new=after, tolerance=tolerance)
+        changes.append((size, change))
+    changes.sort(key=lambda item: -item[0])
+    return outputs.Changes(
+        numbers=len(places_of_numbers),
+        moved=sum(size > 1 for size, _ in changes),
+        changes=[change for _, change in changes],
+    )
+
+
+def _one_answer(scores: Numbers, headline: Place, value: float) -> float:
+    """1/n, if a headline is a mean over n queries; the largest n of equal means."""
+    benchmark, model, method = headline
+    sizes = [
+        scores[(*place[:-1], "n")]
+        for place, number in scores.items()
+        if place[:3] == (model, method, benchmark)
+        and (place[-3], place[-1]) == ("macro", "value")
+        and number == value
+    ]
+    return 1 / max(sizes, default=math.inf)
+
+
+def _committed(since: str) -> dict[Path, str]:
+    """Read the files of numbers in a commit. Raises BadInput if git fails or there are none."""
+
+    def git(*words: str) -> str:
+        process = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+        if process.returncode:
+            problem = (process.stderr.strip() or "refused").splitlines()[0]
+            raise BadInput("git", problem, "give an existing commit, branch or tag")
+        return process.stdout
+
+    recorded = (f"{places.SUMMARY}", f"{places.SCORES}")
+    paths = git("ls-tree", "-r", "--name-only", since, "--", *recorded).splitlines()
+    files = [Path(path) for path in paths if path.endswith(".json")]
+    if not files:
+        problem = f"no numbers in {since}"
+        remedy = "commit metrics/ and dvc.lock, or give a commit that has them"
+        raise BadInput(places.METRICS, problem, remedy)
+    return {path: git("show", f"{since}:./{path}") for path in files}
+
+
+def _numbers(files: dict[Path, str]) -> tuple[Numbers, Numbers]:
+    """Split the numbers of all files into headlines and scores."""
+    headlines, scores = Numbers(), Numbers()
+    for path, text in files.items():
+        if path == places.SUMMARY:
+            headlines.update(_flatten(json.loads(text), ()))
+        else:
+            scores.update(_flatten(json.loads(text), (path.parent.name, path.stem)))
+    return headlines, scores
+
+
+def _flatten(content: Any, place: Place) -> Iterator[tuple[Place, float]]:
+    """List all numbers of a nested mapping, with the keys that lead to each."""
+    if isinstance(content, dict):
+        for name, inner in content.items():
+            yield from _flatten(inner, (*place, name))
+    elif isinstance(content, int | float):
+        yield place, float(content)

@@ -1,0 +1,135 @@
+"""`medprobe repro`: like `dvc repro`, but with several stages at the same time.
+
+One `dvc repro` runs one stage after another. Several `dvc repro` can run in parallel if their
+stages write different paths. Small models use two cores best if each stage has one core.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Final, NoReturn
+
+from filelock import FileLock, Timeout
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.pipeline import fork_server
+from medprobe.pipeline.repair import repair, wait_for_others
+from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
+
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def repro(jobs: int) -> None:
+    """Bring all stages up to date, in the order of their dependencies.
+
+    Parallel stages share the cores evenly, unless OMP_NUM_THREADS sets the threads of each stage.
+
+    Args:
+        jobs: how many stages run at the same time.
+
+    Raises:
+        BadInput: if a stage fails, after the stages that run in parallel have ended.
+    """
+    with exclusive_lock(), process_group() as group:
+        repair()
+        wait_for_others(group)
+        stages = find_stale_stages(tidy=True)
+        if not stages:
+            print("Data and pipelines are up to date.")  # as DVC says
+            return
+        share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
+        with fork_server.start(share | os.environ, group) as variables:
+            if jobs > 1:
+                _run(stages, jobs, variables, group)
+            _dvc([], variables, group)
+
+
+@contextmanager
+def exclusive_lock() -> Iterator[None]:
+    """Allow one `medprobe repro` at a time: a second process prints the id of the first and waits.
+
+    The lock ends with its process.
+    """
+    places.PARTS.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(places.REPRO)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        holder = f"another `medprobe repro` is running here, process {places.REPRO.read_text()}"
+        print(f"{holder}; waiting until it ends", file=sys.stderr)
+        lock.acquire()
+    places.REPRO.write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def process_group() -> Iterator[int]:
+    """Provide the id of a process group that ends with this process, even after a kill.
+
+    A first stop signal interrupts the processes in the group, and a second one kills them. No
+    process outlives the block.
+    """
+    keeper = subprocess.Popen(
+        ["sh", "-c", "trap '' INT; cat; kill -s KILL 0"], stdin=subprocess.PIPE, process_group=0
+    )
+
+    def stop(number: int, _: object) -> NoReturn:
+        print("stopping; finished stages will not run again", file=sys.stderr)
+        os.killpg(keeper.pid, signal.SIGINT)
+        sys.exit(128 + number)
+
+    handlers = {number: signal.signal(number, stop) for number in STOPPING}
+    try:
+        yield keeper.pid
+    finally:
+        os.killpg(keeper.pid, signal.SIGKILL)
+        keeper.communicate()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _run(
+    stages: Mapping[str, Stage], jobs: int, environment: Mapping[str, str], group: int
+) -> None:
+    """Run the stages, `jobs` at a time, as soon as the stages that they need have ended."""
+    queue, finished = order_by_first_result(stages), set[str]()
+    running: dict[Future[None], str] = {}
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        while queue or running:
+            runnable = [name for name in queue if finished.issuperset(stages[name].needs)]
+            for name in runnable[: jobs - len(running)]:
+                queue.remove(name)
+                running[pool.submit(_dvc, ["--single-item", name], environment, group)] = name
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                future.result()
+                finished.add(running.pop(future))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """The number of cores that are available to this process."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
+    """Run `dvc repro`, again if it failed while another DVC, which can be in its way, ran here."""
+    command = ["--wait-for-lock", "repro", *arguments]
+    status = fork_server.run("dvc", command, environment)
+    if status is None:
+        with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
+            status = process.wait()
+    if status and wait_for_others(group):
+        _dvc(arguments, environment, group)
+    elif status:
+        problem = "a stage failed (see DVC's message above)"
+        raise BadInput("dvc repro", problem, "fix it and run the command again")

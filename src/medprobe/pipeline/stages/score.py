@@ -1,0 +1,142 @@
+"""Stage `score`: every number of the results that `params.yaml` names, from their predictions."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from medprobe.core import places
+from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.files import replacing
+from medprobe.core.params import Params
+from medprobe.core.parts import record_used
+from medprobe.core.progress import show_progress, with_progress
+from medprobe.core.tables import Metadata
+from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.results import (
+    COMPARISON,
+    PREDICTIONS,
+    main_variants,
+    prediction_tables,
+    primary_metric,
+    score_table,
+    scores_part,
+    select,
+    subsets,
+    sweep,
+    to_rows,
+    write_scores,
+)
+from medprobe.papers.medlama.metrics import expert
+
+# A prediction table, its benchmark's folder, and how it is scored.
+ScoringInput = tuple[Path, Path, Scoring]
+NO_SWEEPS: Final = "none"
+System = tuple[str, str, str]  # a benchmark, a model, and a method or `<method>:<variant>`
+
+
+def score(params: Params, executor: Executor = in_this_process) -> None:
+    """Score all predictions.
+
+    Writes all scores, `metrics/scores/<model>/<method>.json`, and the main ones for `dvc metrics`
+    and `dvc plots`: `metrics/summary.json` and `metrics/sweeps/`. A file of scores is a map:
+    benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
+    -> metric -> value, low, high, n and, over replicates, std.
+
+    Raises:
+        BadInput: there are no predictions, or a prediction table has queries that its benchmark
+            lacks.
+    """
+    scores: dict[Path, dict[str, Scores]] = {}
+    values: list[pd.DataFrame] = []
+    main: set[System] = set()
+    paths = prediction_tables(places.PREDICTIONS, params)
+    metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
+    inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
+    parts = {path: scores_part(*inputs[path]) for path in paths}
+    sizes = {path: pq.read_metadata(path).num_rows for path in paths}
+    unscored = [path for path in paths if not parts[path].is_file()]
+    unscored_sizes = [sizes[path] for path in unscored]
+    jobs = [Job(f"score {path}", inputs[path], _input_files(*inputs[path])) for path in unscored]
+    with show_progress("score", sum(sizes.values()), PREDICTIONS) as bar:
+        bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
+        for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
+            write_scores(new_scores, parts[unscored[number]])
+    record_used("scores", parts.values())
+    for path in paths:
+        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
+        table_scores: Scores = json.loads(parts[path].read_text(encoding="utf-8"))
+        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
+        rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
+        values.append(_select_main_values(rows, metadata[benchmark]))
+        main |= {(benchmark, *system) for system in main_variants(rows)}
+    table = pd.concat(values)
+    with replacing(places.SCORES) as folder:
+        for file, content in scores.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(_as_json(content), encoding="utf-8")
+    with replacing(places.SUMMARY) as path:
+        path.write_text(_as_json(_summarise(table, main)), encoding="utf-8")
+    with replacing(places.SWEEPS) as folder:
+        folder.mkdir()
+        for name, steps in _tabulate_sweeps(table).items():
+            steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+
+
+def _scoring_input(path: Path, metadata: Metadata, params: Params) -> ScoringInput:
+    scoring = Scoring.for_model(places.MODELS / path.parent.parent.name, metadata, params)
+    return path, places.BENCHMARKS / path.stem, scoring
+
+
+def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
+    rated = expert.folders(folder, scoring.benchmarks)
+    return (path, folder, *rated, *([scoring.facts] if scoring.facts else []))
+
+
+def _score_input(scoring_input: ScoringInput) -> Scores:
+    return score_table(*scoring_input)
+
+
+def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    """Return the rows of each variant's macro mean of the main metric over the main subset."""
+    main = select(rows, metric=primary_metric(rows, metadata), relation="macro")
+    return main[main["subset"].isin(subsets(rows, metadata)[:1])]
+
+
+def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, dict[str, float]]]:
+    """Benchmark -> model -> method -> value of the variant that represents it."""
+    content: dict[str, dict[str, dict[str, float]]] = {}
+    for row in values.itertuples():
+        if (row.benchmark, row.model, row.method) in main:
+            method = row.method.partition(":")[0]
+            content.setdefault(row.benchmark, {}).setdefault(row.model, {})[method] = row.value
+    return content
+
+
+def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Tables `step, value` of sweeps, by `<benchmark>-<model>-<method>-<setting>`.
+
+    If there is no sweep, a table without rows: git keeps no empty folder, so that the output would
+    be missing in every clone.
+    """
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in values.itertuples():
+        if swept := sweep(row.method):
+            setting, step = swept
+            method = row.method.partition(":")[0]
+            name = "-".join((row.benchmark, row.model, method, setting))
+            lines.setdefault(name, []).append((step, row.value))
+    lines = lines or {NO_SWEEPS: []}
+    return {
+        name: pd.DataFrame(sorted(steps), columns=["step", "value"])
+        for name, steps in lines.items()
+    }
+
+
+def _as_json(content: Any) -> str:
+    """JSON with one line per innermost map, so that git shows a changed result as one line."""
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
+    return re.sub(r"{([^{}]*)}", lambda match: f"{{{' '.join(match[1].split())}}}", text) + "\n"

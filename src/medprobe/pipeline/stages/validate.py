@@ -1,0 +1,167 @@
+"""Stages `validate` and `validate-sentences`: the gate.
+
+Nothing is rewired or probed on data that fails its expectations.
+
+Both write `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
+fails. Later stages depend on `passed` alone, whose content is always the same. So a gate that runs
+again and only adds a warning makes no later stage run again.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe import benchmarks
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.files import replacing
+from medprobe.core.params import Params, parse_section
+from medprobe.core.tables import BenchmarkTables, read_about
+from medprobe.papers.medlama.sentences import read_sentences
+
+PASSED: Final = "passed"
+RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
+
+
+def validate(name: str, params: Params) -> None:
+    """Check a benchmark's tables against its suites in `expectations/<builder>/`.
+
+    Writes `outputs/validation/<name>/`. Failing rows are printed, without text of the data unless
+    `track.text` of params.yaml allows it.
+
+    Raises:
+        BadInput: a critical check failed (the first one is named), or a suite is missing or
+            malformed.
+    """
+    out = places.VALIDATION / name
+    (out / PASSED).unlink(missing_ok=True)
+    folder = places.BENCHMARKS / name
+    benchmark_tables = BenchmarkTables.read(folder)
+    builder = read_about(folder)["builder"]
+    if name not in params.benchmarks.get(builder, {}):
+        problem = f"built by {builder}, but params.yaml names another builder"
+        raise BadInput(folder, problem, "run `dvc repro` to build it again")
+    where = f"params.yaml: benchmarks.{builder}.{name}"
+    settings = parse_section(
+        benchmarks.find(builder).settings, params.benchmarks[builder][name], where
+    ).model_dump(mode="json")
+    tables = {
+        "queries": benchmark_tables.queries,
+        "candidates": benchmark_tables.candidates,
+        **benchmark_tables.others,
+    }
+    _gate(
+        name,
+        places.EXPECTATIONS / builder,
+        needed=["queries", "candidates"],
+        tables=tables,
+        files={table: folder / f"{table}.parquet" for table in tables},
+        settings=settings,
+        params=params,
+        out=out,
+    )
+
+
+def validate_sentences(name: str, params: Params) -> None:
+    """Check a sentence set against `expectations/sentences/lines.json`.
+
+    Writes `outputs/validation/sentences/<name>/`.
+
+    Raises:
+        BadInput: as `validate`.
+    """
+    out = places.VALIDATION / "sentences" / name
+    (out / PASSED).unlink(missing_ok=True)
+    path = places.SENTENCES / f"{name}.txt"
+    sentences = read_sentences(path)
+    lines = pd.DataFrame(
+        {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
+    )
+    _gate(
+        name,
+        places.EXPECTATIONS / "sentences",
+        needed=["lines"],
+        tables={"lines": lines},
+        files={"lines": path},
+        settings={},
+        params=params,
+        out=out,
+    )
+
+
+def _gate(
+    name: str,
+    suites: Path,
+    *,
+    needed: list[str],
+    tables: dict[str, pd.DataFrame],
+    files: dict[str, Path],
+    settings: dict[str, Any],
+    params: Params,
+    out: Path,
+) -> None:
+    from medprobe.gate import run as gate
+    from medprobe.gate import suites as suite_files
+    from medprobe.gate.page import page
+
+    loaded = suite_files.load(suites, needed, settings)
+    reports = gate.run(loaded, tables, text=params.track.text)
+    success = all(report["success"] for report in reports)
+    with replacing(out) as folder:
+        folder.mkdir()
+        result = {"name": name, "success": success, "tables": reports}
+        text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
+        (folder / "result.json").write_text(text + "\n", encoding="utf-8")
+        read = _read(tables, text=params.track.text)
+        (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
+        if success:
+            (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
+    _report_failures(name, reports, files, out)
+
+
+def _read(tables: dict[str, pd.DataFrame], *, text: bool) -> list[dict[str, Any]]:
+    """What was read, and what was passed over; without `text`, no name that data can have."""
+    if "sources" not in tables:
+        return []
+    sources = tables["sources"]
+    if not text:
+        names = sources["name"].where(sources["what"].isin(RULES), "")
+        columns = ["source", "what", "name"]
+        sources = sources.assign(name=names).groupby(columns, sort=False)["rows"].sum()
+        sources = sources.reset_index()
+    return sources.to_dict("records")
+
+
+def _report_failures(
+    name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path
+) -> None:
+    """Print what failed; raise BadInput for the first critical check that failed."""
+    from medprobe.gate.page import failing_rows
+
+    failed = [
+        (files[report["table"]], check)
+        for report in reports
+        for check in report["checks"]
+        if not check["success"]
+    ]
+    for path, check in failed:
+        mark = "✗" if check["severity"] == "critical" else f"{check['severity']}:"
+        notes = f" ({check['notes']})" if check["notes"] else ""
+        problem = f": {check['problem']}" if check["problem"] else ""
+        print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{problem}")
+        for line in failing_rows(check):
+            print(f"    {line}")
+        if check["failing"] > len(check["examples"]):
+            print(f"    and {check['failing'] - len(check['examples']):,} more")
+    critical = [(path, check) for path, check in failed if check["severity"] == "critical"]
+    for path, check in critical[:1]:
+        rows = failing_rows(check)
+        summary = (
+            f"{check['failing']:,} rows fail, the first is {rows[0]}" if rows else check["problem"]
+        )
+        remedy = f"all {len(critical)} failed checks: {out}"
+        raise BadInput(path, f"{check['type']}: {summary}", remedy)
+    checks = sum(len(report["checks"]) for report in reports)
+    print(f"{name}: {checks - len(failed)} checks passed, {len(failed)} warnings")

@@ -1,0 +1,184 @@
+"""The stages that `dvc repro` would run, as far as DVC knows beforehand."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.pipeline import clean
+from medprobe.tracking import lineage
+
+CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage that DVC would run."""
+
+    reason: str  # "now", or "after …", a stage that may change its inputs
+    cmd: Any  # a command or several, as in dvc.yaml
+    needs: tuple[str, ...]  # the stages to run on which it depends directly
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Return the options of the stage's first command.
+
+        The key "" has the command's name, which is empty for stages without a command, such as
+        data.dvc.
+
+        >>> Stage("now", ['medprobe probe --model "a"', "medprobe track"], ()).options
+        {'': 'probe', 'model': 'a'}
+        """
+        if not self.cmd:
+            return {"": ""}
+        command = self.cmd if isinstance(self.cmd, str) else self.cmd[0]
+        words = shlex.split(command, comments=True)[1:]
+        pairs = zip(words[1::2], words[2::2], strict=False)
+        return {"": words[0], **{name.removeprefix("--"): value for name, value in pairs}}
+
+
+def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
+    """Order stages so that first results come early.
+
+    Each stage that probes a model comes directly after the stages that it needs, and all other
+    stages come last.
+    """
+    probes = [name for name, stage in stages.items() if stage.options[""] == "probe"]
+    order: dict[str, None] = {}
+
+    def append(name: str) -> None:
+        if name not in order:
+            for need in stages[name].needs:
+                append(need)
+            order[name] = None
+
+    for name in [*probes, *stages]:
+        append(name)
+    return [*order]
+
+
+def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
+    """Find the stages that DVC would run: changed stages, and the stages that depend on them.
+
+    A stage is up to date without DVC's cache if its dependencies and its outputs are as dvc.lock
+    has them. The call waits while another DVC process holds its lock.
+
+    Args:
+        tidy: Remove what is left of other names than those in params.yaml, and put outputs that
+            the cache lacks into it. DVC would run stages because of them.
+
+    Returns:
+        The stages by name.
+
+    Raises:
+        BadInput: if DVC fails.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            if tidy:
+                clean.remove_cached(repo)
+            status = repo.status()
+            stages = {stage.addressing: stage for stage in repo.index.stages}
+            if tidy and (note := _describe_data(status)):
+                print(f"{note}; `dvc add {places.DATA}` records them")
+            changed = [stage for name, stage in stages.items() if name in status]
+            uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
+            if tidy and uncached:
+                _store(repo, uncached)
+            names = {stage.addressing for stage in uncached}
+            return _stale_stages(repo, {stage.addressing for stage in changed} - names)
+    except DvcException as error:
+        raise _dvc_error(error) from None
+
+
+def describe_data() -> str:
+    """Say if data.dvc does not pin the data, or pins other data; empty otherwise.
+
+    Raises:
+        BadInput: if DVC fails.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    if not lineage.DATA.is_file():
+        return _describe_data({})
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            return _describe_data(repo.status(targets=[str(lineage.DATA)]))
+    except DvcException as error:
+        raise _dvc_error(error) from None
+
+
+def _describe_data(status: Mapping[str, Any]) -> str:
+    if not places.DATA.is_dir() or not any(places.DATA.iterdir()):
+        return ""
+    if lineage.data_hash() == lineage.NOT_PINNED:
+        return f"the files in {places.DATA}/ are {lineage.NOT_PINNED}"
+    entries = [entry.get("changed outs", {}) for entry in status.get(str(lineage.DATA), [])]
+    is_changed = any("modified" in entry.values() for entry in entries)
+    return f"the files in {places.DATA}/ are not those in {lineage.DATA}" if is_changed else ""
+
+
+def _dvc_error(error: Exception) -> BadInput:
+    return BadInput("dvc", " ".join(str(error).split()), "run `dvc status` for details")
+
+
+def _is_uncached(stage: Any, status: list[Any]) -> bool:
+    """Whether a stage differs from dvc.lock only in that DVC's cache lacks outputs."""
+    outs = [entry.get("changed outs") for entry in status if isinstance(entry, dict)]
+    return (
+        len(outs) == len(status)
+        and all(out and {*out.values()} == {"not in cache"} for out in outs)
+        and not any(out.workspace_status() for out in stage.outs)
+    )
+
+
+def _store(repo: Any, stages: list[Any]) -> None:
+    """Put the outputs of stages into DVC's cache."""
+    with repo.lock:
+        for stage in stages:
+            stage.commit()
+    count = f"{len(stages)} {'stage' if len(stages) == 1 else 'stages'}"
+    print(f"DVC's cache had no outputs of {count}, and has them again: they are as in dvc.lock")
+
+
+def _stale_stages(repo: Any, changed: set[str]) -> dict[str, Stage]:
+    """Return the changed stages, and the stages that depend on them."""
+    from networkx import ancestors
+
+    graph = repo.index.graph  # edges: stage -> stage that it depends on
+    stages = {stage.addressing: stage for stage in repo.index.stages}
+    if CODE_STAGE in changed:
+        changed = changed | _stages_of_changed_code(repo)
+    reasons = dict.fromkeys(sorted(changed), "now")
+    for name in sorted(changed - {CODE_STAGE}):
+        for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
+            reasons.setdefault(dependent.addressing, f"after {name}")
+    stale = {}
+    for name, stage in stages.items():
+        if name in reasons:
+            needs = (need.addressing for need in graph[stage])
+            stale_needs = tuple(need for need in needs if need in reasons)
+            stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
+    return stale
+
+
+def _stages_of_changed_code(repo: Any) -> set[str]:
+    """Return the stages whose lists of code the stage `code` will change."""
+    from medprobe.pipeline.dvc_yaml import code_lists
+
+    changed = {
+        str(path.resolve())
+        for path, text in code_lists().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+    return {
+        stage.addressing
+        for stage in repo.index.stages
+        if any(dependency.fs_path in changed for dependency in stage.deps)
+    }

@@ -1,0 +1,141 @@
+"""The benchmarks in numbers: their builders' counts, and what tokenizers make of their answers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core.chances import KS
+from medprobe.core.params import ModelKind
+from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
+from medprobe.core.places import PARTS
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+from medprobe.metrics.benchmark_statistics import SHARES, token_statistics
+
+COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
+ANY: Final = "any"  # the model of a number that is the benchmark's own
+COUNTED: Final = (
+    *("queries", "answers_per_query", "answer_characters", "effective_answers", "uncommon"),
+    *(f"chance_at_{k}" for k in KS),
+)
+TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
+READ: Final = (  # `vocabulary.NameCounts` of candidates
+    *("names", "same_names", "unknown_names", "longest_name"),
+)
+DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
+
+
+def counts(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """Read the statistics of each of these benchmarks: one row per subset and relation."""
+    return _notes(benchmarks, names, "statistics.csv")
+
+
+def left_out(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+    """Read what the rules of each of these benchmarks left out, one row per rule.
+
+    A benchmark whose builder does not count it has no table.
+    """
+    return _notes(benchmarks, names, "dropped.csv")
+
+
+def _notes(benchmarks: Path, names: Iterable[str], file: str) -> dict[str, pd.DataFrame]:
+    paths = {name: benchmarks / name / file for name in sorted(names)}
+    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
+
+
+def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
+    """Count the tokens of a benchmark's answers, one row per subset and model.
+
+    The columns are the share of a relation's distinct answers that are a single token inside a
+    sentence, in the mean over relations; the tokens of all distinct answers in the mean; the
+    shares of those of each length; and of the names that are ranked the counts of
+    `vocabulary.NameCounts`. Models without a checkpoint are left out.
+    """
+    parts = []
+    about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
+    for folder in models:
+        if not (folder / "config.json").is_file():
+            continue
+        files = sorted(path for path in folder.iterdir() if path.suffix in DESCRIPTIONS)
+        key = ["tokens", fingerprint(files), *about]
+        part = load_or_compute(PARTS / "tokens", key, partial(_counted, benchmark, folder))
+        parts.append(part.assign(model=folder.name))
+    columns = ["subset", "model", *TOKENS, *READ]
+    return pd.concat(parts)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def count_parameters(models: Mapping[Path, ModelKind]) -> dict[str, int]:
+    """Count the parameters of models, by name. Models without a checkpoint are left out.
+
+    Args:
+        models: the kind of each model, by the folder of its checkpoint.
+    """
+    sizes = {}
+    for folder, kind in models.items():
+        if (folder / "config.json").is_file():
+            head = "causal" if kind == "chat" else kind
+            key = ["parameters", head, fingerprint([folder / "config.json"])]
+            key.append(code_fingerprint(__name__))
+            part = load_or_compute(PARTS, key, partial(_parameters, folder, head))
+            sizes[folder.name] = int(part["parameters"].iloc[0])
+    return sizes
+
+
+def _parameters(folder: Path, head: Any) -> pd.DataFrame:
+    from medprobe.engine.inspection import count_parameters
+
+    return pd.DataFrame({"parameters": [count_parameters(folder, head)]})
+
+
+def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
+    from medprobe.engine.inspection import load_tokenizer, read_config
+    from medprobe.engine.slots import ANCHOR, tokenize_inside
+    from medprobe.engine.vocabulary import count_names
+
+    tokenizer = load_tokenizer(folder, read_config(folder))
+
+    def lengths(names: list[str]) -> list[int]:
+        return [len(ids) for ids in tokenize_inside(tokenizer, names, f"{ANCHOR} ")]
+
+    tables = BenchmarkTables.read(benchmark)
+    statistics = token_statistics(tables, lengths).rename(columns={"single_token": TOKENS[0]})
+    counts = [
+        count_names(tokenizer, candidates.loc[candidates["type"] != DISTRACTOR, "name"])
+        for _, _, candidates in tables.subsets()
+    ]
+    return statistics.join(pd.DataFrame(map(astuple, counts), columns=READ))
+
+
+def rows(
+    statistics: Mapping[str, pd.DataFrame], by_tokenizer: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """Combine the numbers of all benchmarks into one tidy table with `COLUMNS`.
+
+    The tables of `counts` are under the model `any`, those of `tokens` under each model.
+    """
+    numbers: list[tuple] = []
+    for benchmark, table in statistics.items():
+        relations = table.loc[table["relation"] != "all", "subset"].value_counts()
+        for subset, count in relations.items():
+            numbers.append((benchmark, subset, "all", ANY, "relations", count, None))
+        for row in table.to_dict("records"):
+            keys = (benchmark, row["subset"], row["relation"], ANY)
+            numbers += [(*keys, name, row[name], row["queries"]) for name in COUNTED if name in row]
+    for benchmark, table in by_tokenizer.items():
+        for row in table.to_dict("records"):
+            keys = (benchmark, row["subset"], "all", row["model"])
+            numbers += [(*keys, name, row[name], None) for name in (*TOKENS, *READ)]
+    return pd.DataFrame(numbers, columns=COLUMNS)
+
+
+def of_run(benchmark: Path, model: Path) -> pd.DataFrame:
+    """Return the numbers of a benchmark under one model's tokenizer, over all relations.
+
+    The columns are `COLUMNS`.
+    """
+    name = benchmark.name
+    every = rows(counts(benchmark.parent, [name]), {name: tokens(benchmark, [model])})
+    return every[(every["relation"] == "all") & every["value"].notna()]

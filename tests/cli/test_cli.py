@@ -1,0 +1,138 @@
+"""The command line: quick help, one line for a mistake, exit status 2, nothing written."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from medprobe.cli import main
+from medprobe.core.errors import BadInput
+from medprobe.core.places import PARTS
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, medprobe.cli\n"
+        "heavy = {'torch', 'pandas', 'mlflow', 'transformers', 'pydantic', 'great_expectations'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_help_with_an_example_that_it_takes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = CliRunner().invoke(main, [name, "--help"]).output
+    examples = output.partition("Example")[2].replace("\\\n", "").splitlines()[1:]
+    typed = [shlex.split(line) for line in examples if line.strip()]
+    assert typed
+    for program, command, *words in typed:
+        assert program == "medprobe"
+        assert name in (command, "adopt")
+        main.commands[command].make_context(command, words)  # raises UsageError
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_help_describes_every_argument_and_option(name: str) -> None:
+    command = main.commands[name]
+    for param in command.params:
+        if isinstance(param, click.Option):
+            assert param.help, param.name
+        else:
+            assert str(param.name).upper() in (command.help or "") or hasattr(param.type, "choices")
+
+
+def test_help_names_every_command_once_with_its_whole_sentence() -> None:
+    lines = CliRunner().invoke(main, ["--help"]).output
+    named = re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", lines, re.MULTILINE)
+    assert sorted(named) == sorted(main.commands)
+    assert "..." not in lines.partition("\n")[2]
+
+
+SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
+
+
+def run(folder: Path, *arguments: str, params: str = "") -> tuple[int, str]:
+    runner = CliRunner()
+    with runner.isolated_filesystem(folder):
+        Path("params.yaml").write_text(SECTIONS + params)
+        result = runner.invoke(main, arguments)
+        written = [path for path in Path().rglob("*") if path.is_file()]
+        assert [path for path in written if path.parent != PARTS] == [Path("params.yaml")]
+    return result.exit_code, result.output
+
+
+PROBE_OPTIONS = ["--model", "bert", "--method", "fill_mask", "--benchmark", "medlama"]
+MEDLAMA = "benchmarks: {medlama: {medlama: {}}}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "params", "says"),
+    [
+        (["probe", *PROBE_OPTIONS], "", "models: no model 'bert'"),
+        (["build", "--benchmark", "medlamma"], MEDLAMA, "did you mean 'medlama'?"),
+        (["check"], "methods: {masked: {fil_mask: {medlama: {}}}}", "did you mean 'fill_mask'?"),
+        (["score"], "scores: {}", "unknown key scores (did you mean 'score'?)"),
+        (["build", "--benchmark", "medlama"], MEDLAMA, "data/umls"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    tmp_path: Path, arguments: list[str], params: str, says: str
+) -> None:
+    status, output = run(tmp_path, *arguments, params=params)
+    assert status == 2
+    assert says in output
+    assert output.count("\n") == 1
+
+
+def test_verbose_shows_the_traceback(tmp_path: Path) -> None:
+    runner = CliRunner()
+    with runner.isolated_filesystem(tmp_path):
+        result = runner.invoke(main, ["-v", "score"])
+    assert isinstance(result.exception, BadInput)
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device", "data/umls")
+
+    monkeypatch.setattr("medprobe.pipeline.sample.sample", full)
+    status, output = run(tmp_path, "sample")
+    assert (status, output.count("\n")) == (2, 1)
+    assert "data/umls: No space left on device; make room" in output
+
+
+def test_sample_data_never_replaces_data_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(SECTIONS)
+    Path("data").mkdir()
+    Path("data/notes.txt").write_text("mine", encoding="utf-8")
+    result = CliRunner().invoke(main, ["sample"])
+    assert result.exit_code == 2
+    assert "already has files" in result.output
+    assert [path.name for path in Path("data").iterdir()] == ["notes.txt"]
+
+
+def test_sample_data_fill_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `medprobe init` leaves one."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(SECTIONS)
+    Path("data").mkdir()
+    assert CliRunner().invoke(main, ["sample"]).exit_code == 0
+    assert Path("data/sample/facts.csv").is_file()
+
+
+@pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])
+def test_half_a_sweep_is_refused(half: str) -> None:
+    result = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
+    assert result.exit_code == 2
+    assert "--sweep and --value go together" in result.output

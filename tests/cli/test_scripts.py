@@ -1,0 +1,171 @@
+"""What scripts and shells rely on: `--json`, exit codes, completion."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from helpers import ROOT
+from helpers.toy_project import NAMED, project, score_once
+from medprobe.cli import main
+from medprobe.core.params import Params, ScoreParams
+from medprobe.pipeline import outputs, plan
+from medprobe.pipeline.stages.significance import significance
+from medprobe.pipeline.stale_stages import Stage
+
+FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
+SYSTEMS = ("taught/contrastive", "untaught/contrastive")
+PROMPT = "aspirin treats [Y] ."
+PARAMS = """seed: 1
+engine: {precision: float32}
+rewire: {}
+score: {}
+track: {text: true}
+models: {masked: {taught: {}, untaught: {}}}
+benchmarks: {table: {made_up: {facts: tables/facts.csv, prompts: tables/prompts.csv}}}
+methods: {masked: {contrastive: {made_up: {}}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with scores, in a commit."""
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        Path("params.yaml").write_text(PARAMS)
+        params = Params(score=ScoreParams(bootstrap=50), **NAMED)
+        score_once(params)
+        significance(params)
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run([*git, "init", "--quiet"], check=True)
+        Path("metrics/above_baseline.json").write_text('{"a": 1.0}')  # which `moved` does not read
+        subprocess.run([*git, "add", "metrics"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "-m", "numbers"], check=True)
+    return folder
+
+
+def run(*arguments: str) -> Any:
+    """The object that a command prints, which its schema allows."""
+    result = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    Draft202012Validator(outputs.schema()[arguments[0]]).validate(content)
+    return content
+
+
+def test_the_documents_have_the_schemas() -> None:
+    written = json.loads((ROOT / "docs/json.schema.json").read_text(encoding="utf-8"))
+    assert written == outputs.schema()
+    page = (ROOT / "docs/reference/scripts.md").read_text(encoding="utf-8")
+    for command, output in outputs.OUTPUTS.items():
+        [row] = [line for line in page.splitlines() if line.startswith(f"| `{command}` |")]
+        assert all(f"`{name}`" in row for name in output.model_fields)
+
+
+def test_commands_on_results_print_objects(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    names = [row["model"] for row in run("list", "models")["rows"]]
+    assert names == ["taught", "untaught"]
+    show_output = run("show", "made_up", "full-may_treat-3")
+    first = show_output["systems"][0]
+    assert (first["model"], first["method"]) == ("taught", "contrastive")
+    assert show_output["prompt"].startswith("drug 3")
+    difference = run("diff", "made_up", *SYSTEMS)["queries"]
+    assert {row["system"] for row in difference} == {SYSTEMS[0]}
+    moved = run("moved")
+    assert moved["headlines"] == {"numbers": 2, "moved": 0, "changes": []}
+    assert moved["numbers"]["moved"] == 0
+    best, common = run("export", "leaderboard")["columns"]
+    assert best["head"].endswith("by each model's best")
+    for column in (best, common):
+        assert [cell["model"] for cell in column["cells"]] == ["taught", "untaught"]
+
+
+def test_a_folder_and_lists_need_no_project(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert {row["method"] for row in run("list", "methods")["rows"]} >= {"xfactr", "answering"}
+    for arch in ("bert", "gpt2"):
+        answer = run("ask", str(tiny_model(arch)), PROMPT)
+        assert answer["method"] == {"bert": "fill_mask", "gpt2": "answering"}[arch]
+        assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
+        assert {row["right"] for row in answer["answers"]} == {None}
+    Path("facts.csv").write_text(FACTS)
+    Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
+    options = ["--benchmark", "facts.csv", "--prompts", "prompts.csv", "--method", "mask_average"]
+    content = run("run", str(tiny_model("bert")), *options)
+    assert "acc_at_1" in {row["metric"] for row in content["numbers"]}
+    assert {row["method"] for row in content["prior"]} == {"prior"}
+
+
+def test_the_state_of_a_project_is_an_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(main, ["init", "mine"]).exit_code == 0
+    monkeypatch.chdir("mine")
+    state = run("doctor")
+    assert state["missing"] == [] == state["models"] == state["leftovers"]
+    assert {row["bytes"] for row in state["sources"]} == {None}
+    annotation = {"source": "diskne/annotation.csv", "bytes": None, "enables": ["(diskne)"]}
+    assert annotation in state["sources"]
+    stages = {
+        "score": Stage("now", "medprobe score", ()),
+        "compare": Stage("after score", "medprobe compare", ("score",)),
+    }
+    monkeypatch.setattr(plan, "find_stale_stages", lambda: stages)
+    monkeypatch.setattr(plan, "order_by_first_result", lambda stage_names: [*stage_names])
+    assert [(row["stage"], row["after"]) for row in run("plan")["stages"]] == [
+        ("score", None),
+        ("compare", "score"),
+    ]
+
+
+def test_an_error_is_on_standard_error_alone(home: Path) -> None:
+    script = "from medprobe.cli import main; main()"
+    process = subprocess.run(
+        [sys.executable, "-c", script, "show", "made_up", "none", "--json"],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr.startswith("Error: show: made_up has no query 'none'")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "names"),
+    [
+        (["ask"], "ta", ["taught"]),
+        (["run", "taught", "--benchmark"], "", ["made_up"]),
+        (["run", "taught", "--method"], "mask", ["mask_average"]),
+        (["diff", "made_up"], "un", ["untaught/contrastive"]),
+        (["show"], "made", ["made_up"]),
+        (["list"], "mo", ["models"]),
+    ],
+)
+def test_shells_complete_names(
+    home: Path, words: list[str], text: str, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    items = ShellComplete(main, {}, "medprobe", "_MEDPROBE_COMPLETE").get_completions(words, text)
+    assert [item.value for item in items] == names
+
+
+def test_paths_are_left_to_the_shell_and_no_project_gives_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell = ShellComplete(main, {}, "medprobe", "_MEDPROBE_COMPLETE")
+    assert [item.type for item in shell.get_completions(["ask"], "~/mod")] == ["dir"]
+    assert shell.get_completions(["ask"], "") == []

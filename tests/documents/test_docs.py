@@ -1,0 +1,238 @@
+"""The documents tell the truth: their code runs; their commands, paths, settings, links exist."""
+
+import functools
+import itertools
+import json
+import re
+import shlex
+import textwrap
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from bench import folder_pages
+
+from helpers import ROOT
+from medprobe.cli import imports, main
+from medprobe.core import places
+from medprobe.core.params import Params, parse_section
+from medprobe.pipeline import check
+
+FOLDER_PAGES = folder_pages.list_pages()
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *FOLDER_PAGES,
+]
+EXTENDING = ROOT / "docs/how-to/extending.md"
+GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
+PROJECT_FOLDERS = ("data", "outputs", "reports", "metrics", "mlruns", ".venv")
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The code blocks of a language, those in lists included."""
+    fenced = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", text(page), re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(content) for name, content in fenced if name == language]
+
+
+def words(page: Path) -> list[str]:
+    """What stands between backticks, code blocks aside."""
+    prose = re.sub(r"^ *```.*?^ *```$", "", text(page), flags=re.DOTALL | re.MULTILINE)
+    return [re.sub(r"\s+", " ", word) for word in re.findall(r"`([^`]+)`", prose)]
+
+
+def typed(page: Path) -> Iterator[list[str]]:
+    """All commands of a page, in words, without the variables that are set before them."""
+    scripts = [*blocks(page, ""), *blocks(page, "bash")]
+    lines = [line for script in scripts for line in script.replace("\\\n", " ").splitlines()]
+    for line in [*lines, *words(page)]:
+        command = re.sub(r"^([A-Z_]+=\S* )+", "", line.partition("#")[0].strip())
+        if re.match(r"(medprobe|dvc|make)\b [a-z-]|python -m bench\.", command):
+            yield shlex.split(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_exists_and_takes_its_arguments(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names_the_past = page.name == "CHANGELOG.md"
+    for program, *arguments in typed(page):
+        if program == "make":
+            targets = re.findall(r"^([a-z-]+):", text(ROOT / "Makefile"), re.MULTILINE)
+            assert arguments[0] in targets, arguments
+        elif program == "python" and not names_the_past:
+            assert (ROOT / arguments[1].replace(".", "/")).with_suffix(".py").is_file(), arguments
+        elif program == "medprobe":
+            command = main.get_command(click.Context(main), arguments[0])
+            if names_the_past and not command:
+                continue
+            assert command, f"medprobe {arguments[0]}"
+            known_options = {name for param in command.params for name in param.opts}
+            options = {word.partition("=")[0] for word in arguments if word.startswith("--")}
+            assert options <= known_options | {"--help"}, arguments
+            if len(arguments) > 1:  # `medprobe track` alone is a name, and may be
+                context = click.Context(command, info_name=arguments[0])
+                command.parse_args(context, arguments[1:])  # raises UsageError
+            if arguments[0] == "import" and len(arguments) > 1:
+                assert arguments[1] in [*imports.names(), "results", "WHAT"]
+
+
+def test_every_command_stands_in_a_document() -> None:
+    documented = {arguments[1] for page in PAGES for arguments in typed(page) if len(arguments) > 1}
+    by_hand = {
+        name
+        for name, command in main.commands.items()
+        if command.callback and not command.callback.__module__.endswith(".stages")
+    }
+    assert by_hand and by_hand <= documented
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_path_exists(page: Path) -> None:
+    roots = {path.name for path in ROOT.iterdir()}
+    made_paths = [str(path) for name, path in vars(places).items() if name.isupper()]
+    for word in words(page):
+        if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:
+            continue
+        first = word.split("/")[0]
+        if page in FOLDER_PAGES and (page.parent / word).exists():  # relative to its folder
+            continue
+        if first in PROJECT_FOLDERS:
+            ours = [path for path in made_paths if word.startswith(path) or path.startswith(word)]
+            assert ours or word.startswith(("mlruns/", "reports/", ".venv")), word
+        elif first in roots and "<" not in word:
+            example = page == EXTENDING and "side_effects" in word
+            assert example or [*ROOT.glob(word.rstrip("/"))], word
+
+
+@pytest.mark.parametrize(
+    "readme",
+    [page for page in FOLDER_PAGES if page.name == "README.md"],
+    ids=lambda p: p.parent.name,
+)
+def test_a_readme_is_one_screen_and_names_the_files_of_its_folder(readme: Path) -> None:
+    assert len(text(readme).splitlines()) <= 45
+    named = {word.rstrip("/") for word in words(readme)}
+    for name in named:
+        if name.endswith((".py", ".yaml", ".jinja")):
+            assert (readme.parent / name).is_file() or (ROOT / name).is_file(), name
+    for path in readme.parent.rglob("*.py"):
+        file = path.relative_to(readme.parent)
+        known = {str(file), *map(str, file.parents)} & named
+        assert known or file.name == "__init__.py", f"{file} is not named"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_documents_resolve(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", text(page)):
+        if not link.startswith(("https://", "mailto:")):
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            assert target.exists() or target in GENERATED, link
+            assert not anchor or anchor in anchors(target), link
+
+
+def merged(*contents: dict[str, Any]) -> dict[str, Any]:
+    """Settings in one, as a reader has them who follows a page to its end."""
+    whole: dict[str, Any] = {}
+    for content in contents:
+        for key, value in content.items():
+            both = isinstance(value, dict) and isinstance(whole.get(key), dict)
+            whole[key] = merged(whole[key], value) if both else value
+    return whole
+
+
+def settings(page: Path) -> dict[str, Any]:
+    """All settings of a page's YAML."""
+    return merged(*(yaml.safe_load(block) for block in blocks(page, "yaml")))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page != EXTENDING], ids=lambda p: p.name
+)
+def test_every_setting_is_one(page: Path) -> None:
+    """The YAML of a page is held against the code as params.yaml is."""
+    check.check(parse_section(Params, settings(page), page.name))
+
+
+def tried(page: Path) -> Iterator[list[str]]:
+    """The settings of each `dvc exp run` of a page."""
+    for command in typed(page):
+        if command[:3] == ["dvc", "exp", "run"]:
+            yield [value for flag, value in itertools.pairwise(command) if flag == "-S"]
+
+
+def test_experiments_set_what_can_be_set() -> None:
+    """In the project's own params.yaml."""
+    for overrides in itertools.chain.from_iterable(map(tried, PAGES)):
+        params = yaml.safe_load(text(ROOT / "params.yaml"))
+        for override in overrides:
+            keys, _, value = override.partition("=")
+            *parents, last = keys.split(".")
+            functools.reduce(dict.__getitem__, parents, params)[last] = yaml.safe_load(value)
+        check.check(parse_section(Params, params, "params.yaml"))
+
+
+def test_single_settings_in_the_text_are_ones() -> None:
+    """Such as `track: {text: true}`."""
+    for page in PAGES:
+        for word in words(page):
+            if re.fullmatch(r"(seed|engine|track|score|rewire|fetch|folders): \{.*\}", word):
+                check.check(parse_section(Params, yaml.safe_load(word), page.name))
+
+
+def test_the_citation_is_whole() -> None:
+    content = yaml.safe_load(text(ROOT / "CITATION.cff"))
+    assert {"cff-version", "message", "title", "authors"} <= content.keys()
+    assert all(author.keys() & {"name", "family-names"} for author in content["authors"])
+    for reference in content["references"]:
+        assert {"type", "title", "authors"} <= reference.keys()
+    project = text(ROOT / "pyproject.toml")
+    assert f'version = "{content["version"]}"' in project
+    assert f'license = "{content["license"]}"' in project
+
+
+def test_the_changelog_has_its_sections() -> None:
+    _, *sections = text(ROOT / "CHANGELOG.md").split("\n## ")
+    releases = [section for section in sections if not section.startswith("[Unreleased]")]
+    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
+    assert releases[0].startswith(f"[{project['version']}] - 20")
+    assert all("### Numbers changed" in release for release in releases[:-1])
+
+
+def test_a_release_has_at_most_fifteen_entries() -> None:
+    """Beside the numbers that changed and what is gone, which are named one by one."""
+    for release in text(ROOT / "CHANGELOG.md").split("\n## ")[1:]:
+        kinds = [part.partition("\n") for part in release.split("\n### ")[1:]]
+        entries = {kind: entry_list.count("\n- ") for kind, _, entry_list in kinds}
+        assert sum(entries.get(kind, 0) for kind in ("Added", "Changed", "Fixed")) <= 15, entries
+
+
+def test_the_readme_draws_the_stages_that_there_are() -> None:
+    [drawing] = blocks(ROOT / "README.md", "mermaid")
+    stages = {path.stem for path in (ROOT / "src/medprobe/pipeline/stages").glob("[a-z]*.py")}
+    assert stages <= set(re.findall(r"\w+", drawing))
+
+
+def test_the_readmes_result_is_the_recorded_one() -> None:
+    recorded = json.loads(text(ROOT / "metrics/summary.json"))["medlama"]
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) % \| ([\d.]+) % \|$", text(PAGES[0]), re.MULTILINE)
+    assert len(rows) == 3
+    for method, *values in rows:
+        expected = [f"{100 * recorded[model][method]:.1f}" for model in ("taught", "untaught")]
+        assert values == expected, method

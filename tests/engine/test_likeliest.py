@@ -1,0 +1,117 @@
+"""The search for the likeliest names, on real architectures, against scoring every name."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from helpers import probing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams
+from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
+from medprobe.engine.load import load
+from medprobe.engine.slots import answer_ids
+from medprobe.extensions.likelihood.methods.likelihood import Likelihood
+
+WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
+NAMES = sorted({" ".join(words) for n in (1, 2, 3) for words in product(WORDS, repeat=n)})[::7]
+PROMPTS = [*probing.PROMPTS[:2], "Aspirin may treat [Y]"]
+
+
+def slots_of(model, prompts=PROMPTS):
+    """Slots, and what an encoder reads for each."""
+    if model.model.config.is_encoder_decoder:
+        frames = seq2seq.frames(model, prompts, prompts)
+        return [frame.target for frame in frames], [frame.source for frame in frames]
+    return causal.prompt_slots(model, prompts, prompts), []
+
+
+def all_scores(model, slots, sources):
+    """For each slot the scores of all names, each variant's: [variants, names]."""
+    for i, slot in enumerate(slots):
+        ids = answer_ids(model.tokenizer, NAMES, slot.preceding)
+        rests = [[*of_name, *slot.after] for of_name in ids]
+        source = sources[i] if sources else ()
+        before, after = causal.continuations(model, slot.before, rests, 4096, source)
+        before = before[slot.forced - 1 :]
+        totals = np.array([sum(before) + sum(scores) for scores in after])
+        yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
+
+
+@pytest.mark.parametrize("arch", [*probing.SEQ2SEQ, *probing.CAUSAL])
+def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypatch):
+    kind = "seq2seq" if arch in probing.SEQ2SEQ else "causal"
+    model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
+    slots, sources = slots_of(model)
+    answers = [[3, 50]] * len(slots)
+    slow = list(all_scores(model, slots, sources))
+    tries = likeliest.NameTries(model.tokenizer, NAMES)
+    read = []
+    for room in (
+        reader.TABLE_BYTES,
+        1,
+    ):  # without room for anything but prompts, much is read again
+        monkeypatch.setattr(reader, "TABLE_BYTES", room)
+        name_rankings = likeliest.find_likeliest(
+            model, slots, PROMPTS, tries, 7, sources=sources, answers=answers, on_reader=read.append
+        )
+        for rankings, scores in zip(name_rankings, slow, strict=True):
+            for ranked, of_variant in zip(rankings, scores, strict=True):
+                order = ranking.best_indices(of_variant, len(NAMES))
+                assert [i for i, _ in ranked.names] == order[:7].tolist()
+                ranked_scores = [score for _, score in ranked.names]
+                assert ranked_scores == pytest.approx(of_variant[order[:7]], abs=1e-4)
+                assert ranked.rank == 1 + np.flatnonzero(np.isin(order, answers[0])).min()
+    roomy, tight = read
+    assert roomy.tokens_read <= tight.tokens_read
+    assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
+
+
+def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):
+    model = load(tiny_model("gpt2"), "causal")
+    with torch.no_grad():  # two tokens that no model can tell apart
+        model.model.get_input_embeddings().weight[5] = model.model.get_input_embeddings().weight[9]
+    slots, _ = slots_of(model, PROMPTS[:1])
+    names = [model.tokenizer.decode([token]) for token in (9, 5, 30, 31)]
+    tries = likeliest.NameTries(model.tokenizer, names)
+    (rankings,) = likeliest.find_likeliest(model, slots, PROMPTS[:1], tries, 4)
+    scores = dict(rankings[0].names)
+    assert scores[0] == scores[1]
+    places = [i for i, _ in rankings[0].names]
+    assert places.index(1) == places.index(0) + 1
+
+
+def predicted(folder, **settings):
+    chosen = Likelihood.Settings(**{"per_token": True, **settings})
+    method = Likelihood(folder, chosen, EngineParams(), 0)
+    queries = probing.queries().assign(answers=[[NAMES[3], NAMES[50]], [NAMES[9]], ["no"], []])
+    return method.predict(probing.task(queries, probing.candidates(NAMES), 5), "")
+
+
+@pytest.mark.parametrize(("arch", "more"), [("gpt2", {}), ("t5", {}), ("bert", {"shortlist": 0})])
+def test_ranks_of_answers(arch, more, tiny_model):
+    predictions = predicted(tiny_model(arch), ranks=True, **more)
+    first = predictions.groupby(["variant", "query_id"])["answer_rank"].first()
+    assert (first.loc[:, ["q2", "q3"]] == len(NAMES) + 1).all()
+    for (variant, query), rows in predictions.groupby(["variant", "query_id"]):
+        answers = {"q0": [NAMES[3], NAMES[50]], "q1": [NAMES[9]]}.get(query, [])
+        seen = rows.loc[rows["prediction"].isin(answers), "rank"].min()
+        rank = first[variant, query]
+        assert rank > 5 if np.isnan(seen) else rank == seen
+    plain = predicted(tiny_model(arch), **more)
+    pd.testing.assert_frame_equal(predictions.drop(columns="answer_rank"), plain)
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "t5", "bert"])
+def test_totals_alone_are_those_of_both_variants(arch, tiny_model):
+    both, totals = predicted(tiny_model(arch)), predicted(tiny_model(arch), per_token=False)
+    expected = both[~both["variant"].str.endswith("per_token")].reset_index(drop=True)
+    assert set(totals["variant"]) == set(expected["variant"]) < set(both["variant"])
+    pd.testing.assert_frame_equal(totals, expected, rtol=0, atol=1e-4)
+
+
+def test_a_masked_models_shortlist_does_not_give_ranks(tiny_model):
+    with pytest.raises(BadInput, match="set shortlist: 0"):
+        predicted(tiny_model("bert"), ranks=True)

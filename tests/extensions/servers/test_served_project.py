@@ -1,0 +1,145 @@
+"""The example of docs/how-to/servers.md by DVC: a model behind a server next to one in a folder."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import transformers
+import yaml
+
+from helpers.project import ROOT, Project, environment
+from helpers.server import Body, TinyServer, serving
+from medprobe.core import places
+from medprobe.core.tables import read_refusal
+from medprobe.pipeline import fork_server
+from medprobe.tracking import store
+
+GUIDE = (ROOT / "docs/how-to/servers.md").read_text(encoding="utf-8")
+[EXAMPLE] = re.findall(r"```yaml\n(servers:.*?)```", GUIDE, re.DOTALL)
+TEMPLATE = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+FACTS = """\
+subject,relation,object,prompt
+Velotrine,treats,acute pain,Velotrine treats [Y] .
+Aspirin,treats,trauma,Aspirin treats [Y] .
+Entecavir,prevents,influenza,Entecavir may prevent [Y] .
+Velotrine,prevents,acute pain,Velotrine may prevent [Y] .
+"""
+KEY = "sk-secret"
+WEIGHTS = """\
+from medprobe.extensions.likelihood.methods.likelihood import Likelihood
+
+
+class Weights(Likelihood):
+    NEEDS = frozenset({"weights"})
+"""
+CANNOT = "weights on llama: the server has not proved what the method needs (weights: "
+
+
+@pytest.fixture
+def checkpoint(tiny_model: Callable[[str], Path], tmp_path: Path) -> Path:
+    folder = tmp_path / "chat"
+    shutil.copytree(tiny_model("gpt2"), folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def make_project(folder: Path, checkpoint: Path, url: str) -> Project:
+    """The guide's example, with this server, this checkpoint, and a table of facts."""
+    project = Project(folder)
+    example: dict[str, Any] = yaml.safe_load(EXAMPLE)
+    server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint)}
+    example["servers"]["llama"] |= server
+    example["folders"]["small"] = str(checkpoint)
+    example["methods"]["chat"]["weights"] = {"drugs": {}}
+    others = {"train": {}, "continued": {}, "sentence_sets": {}, "score": {"bootstrap": 50}}
+    project.replace(**others, **example)
+    (folder / "plugins/methods").mkdir(parents=True)
+    (folder / "plugins/methods/weights.py").write_text(WEIGHTS)
+    (folder / "data/tables").mkdir(parents=True)
+    (folder / "data/tables/drugs.csv").write_text(FACTS)
+    return project
+
+
+def about(served: TinyServer, bodies: list[Body], text: str) -> list[Body]:
+    return [body for body in bodies if served.is_about(body, text)]
+
+
+def test_the_example_of_the_guide(
+    tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {**environment(), "LLAMA_KEY": KEY, fork_server.SOCKET: ""}
+    with serving(checkpoint) as (url, served), fork_server.start(variables) as key:
+        project = make_project(tmp_path / "home", checkpoint, url)
+        run, works = project.run, project.works
+        works("medprobe", "pipeline")
+
+        # A stopped stage goes on from its finished parts. The relation `prevents` comes first.
+        served.refuses = "treats"
+        stopped = run("dvc", "repro", "probe-likelihood-chat@llama-drugs", **key)
+        assert stopped.returncode != 0
+        assert "servers.llama (127.0.0.1, completions): 400 Bad Request" in stopped.stdout
+        served.refuses = ""
+        assert about(served, served.requests, "prevent")
+        count = len(served.requests)
+        works("dvc", "repro", "probe-likelihood-chat@llama-drugs", **key)
+        later = served.requests[count:]
+        assert about(served, later, "treats") and not about(served, later, "prevent")
+
+        planned = json.loads(works("medprobe", "plan", "--json", **key))["stages"]
+        seconds = {stage["stage"]: stage["seconds"] for stage in planned}
+        assert seconds["probe-answering@llama-drugs"] > 0
+
+        works("medprobe", "repro", "--jobs", "1", **key)
+        count = len(served.requests)
+        assert "up to date" in works("medprobe", "repro", **key)
+        assert len(served.requests) == count
+
+        doctor = json.loads(works("medprobe", "doctor", "--json", **key))
+    [llama] = [row for row in doctor["models"] if row["model"] == "llama"]
+    assert llama["origin"] == "server 127.0.0.1, answers"
+    proved = "echo: proved; top_logprobs: proved; write: proved; not asked by weights"
+    assert llama["checkpoint"] == proved
+
+    monkeypatch.chdir(project.folder)
+    same_numbers("likelihood", [""])
+    same_numbers("answering", ["chat-0-shot-constrained"])
+    assert CANNOT in read_refusal(places.PREDICTIONS / "llama/weights/drugs.parquet")
+
+    record = json.loads(Path("outputs/runs/llama/likelihood/drugs.json").read_text())
+    assert record["server.weights"] == "not hashed: the server does not show them"
+    page = Path("reports/index.html").read_text()
+    assert "llama is tiny behind the server 127.0.0.1. Its weights could not be hashed" in page
+    assert f"Not asked: {CANNOT}" in page
+    tags = logged("llama")
+    assert {*tags} == {"answering", "likelihood"}
+    assert tags["likelihood"]["made.server.weights"] == record["server.weights"]
+    assert tags["likelihood"]["made.server.proof.echo"] == "proved"
+    assert tags["likelihood"]["dvc.outputs/models/llama"] != "unknown"
+    assert {*logged("small")} == {"answering", "likelihood", "weights"}
+    texts = (path for path in project.folder.rglob("*") if path.is_file())
+    assert not [path for path in texts if KEY.encode() in path.read_bytes()]
+
+
+def same_numbers(method: str, variants: list[str]) -> None:
+    """The model behind the server has the ranking of the one in the folder, and its scores."""
+    tables = []
+    for model in ("llama", "small"):
+        table = pd.read_parquet(places.PREDICTIONS / model / method / "drugs.parquet")
+        tables.append(table[table["variant"].isin(variants)].reset_index(drop=True))
+    assert len(tables[0]) > 8
+    pd.testing.assert_frame_equal(*tables, atol=1e-5, rtol=1e-5)
+
+
+def logged(model: str) -> dict[str, dict[str, str]]:
+    """The tags of a model's runs in MLflow, by method."""
+    client = store.connect()
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    runs = client.search_runs(experiments, f"tags.model = '{model}'", max_results=100)
+    return {run.data.tags["method"]: run.data.tags for run in runs}

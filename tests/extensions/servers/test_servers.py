@@ -1,0 +1,476 @@
+"""A model behind a server gives the numbers of the same model in this process, or is refused."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pandas as pd
+import pytest
+import transformers
+
+from helpers import probing
+from helpers.server import serving
+from medprobe.backends import RATES, RECORD, finder
+from medprobe.backends.base import Chat
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, ServerParams, load_params
+from medprobe.core.parts import fingerprint
+from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
+from medprobe.engine.writing import WritingSettings
+from medprobe.extensions.chat.methods.answering import Answering
+from medprobe.extensions.chat.methods.judgment import Judgment
+from medprobe.extensions.likelihood.methods.likelihood import Likelihood
+from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
+from medprobe.extensions.servers.client import TRIES, Client
+from medprobe.extensions.servers.proof import measure_rates
+from medprobe.extensions.servers.stages.prove import prove
+from medprobe.methods.perplexity import Perplexity
+from medprobe.metrics.results import prediction_tables, refusals
+from medprobe.pipeline import plan
+from medprobe.pipeline.stages.probe import prepare, probe
+from medprobe.pipeline.stale_stages import Stage
+
+FIXED = """\
+seed: 1
+engine: {precision: float32, device: cpu}
+rewire: {}
+score: {}
+track: {}
+"""
+ENGINE = EngineParams(device="cpu")
+NAMES = probing.NAMES[3:7]
+WORDINGS = [("Is it [1] or [2]?", "x", "z")]  # letters that no other token begins with
+TEMPLATE = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tiny_model):
+    return tiny_model("gpt2")
+
+
+@pytest.fixture(scope="module")
+def chat_checkpoint(checkpoint, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "chat"
+    shutil.copytree(checkpoint, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, checkpoint):
+    """`project(url)` writes params.yaml with a server, and returns its model's folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
+        server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), "requests": 2}
+        server |= more
+        models = json.dumps({kind: {"llama": {}}})
+        benchmarks = json.dumps({"table": {"facts": {}}})
+        text = f"{FIXED}servers: {json.dumps({'llama': server})}\nmodels: {models}\n"
+        text += f"methods: {json.dumps({kind: methods or {}})}\nbenchmarks: {benchmarks}\n"
+        Path("params.yaml").write_text(text)
+        return Path("outputs/models/llama")
+
+    return make
+
+
+def prove_and_open(folder):
+    return finder.find(proved(folder), "causal", ENGINE)
+
+
+def record(folder):
+    return json.loads((folder / RECORD).read_text())["proof"]
+
+
+PASSES = {  # of a served model, by kind
+    Likelihood: {"causal": [""], "chat": [""]},
+    Perplexity: {"causal": [""], "chat": [""]},
+    Answering: {"causal": ["none-0-shot-constrained"], "chat": ["chat-0-shot-constrained"]},
+    Judgment: {"causal": ["none", "likelihood"], "chat": ["chat", "likelihood"]},
+}
+SETTINGS = {
+    Likelihood: {"per_token": True, "ranks": True},
+    Answering: {"forms": ["constrained"]},
+    Judgment: {"wordings": WORDINGS},
+}
+
+
+@pytest.mark.parametrize("kind", ["causal", "chat"])
+@pytest.mark.parametrize("method", PASSES)
+def test_a_server_gives_the_numbers_of_the_model_in_this_process(
+    method, kind, project, checkpoint, chat_checkpoint
+):
+    folder = chat_checkpoint if kind == "chat" else checkpoint
+    chosen = method.Settings(**SETTINGS.get(method, {}))
+    queries = probing.queries(probing.PROMPTS[1:3])
+    queries["answers"] = [[NAMES[number % 2]] for number in range(len(queries))]
+    queries["answer_ids"] = queries["answers"]
+    queries["subject"] = queries["subject_id"] = queries["query_id"]
+    tables = BenchmarkTables(queries, probing.candidates(NAMES))
+    with serving(folder) as (url, server):
+        server.top = 100_000  # all words are among the likeliest, so their numbers are exact
+        record = proved(project(url, kind, tokenizer=str(folder)))
+        served, local = method(record, chosen, ENGINE, 1), method(folder, chosen, ENGINE, 1)
+        assert served.passes() == PASSES[method][kind]
+        for task in local.tasks(tables, 3):
+            for pass_ in served.passes():
+                ours, theirs = local.predict(task, pass_), served.predict(task, pass_)
+                pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_checkpoint):
+    chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
+    with serving(chat_checkpoint) as (url, server):
+        served = prove_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
+        [[(text, share)]] = served.write(
+            [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), ""
+        )
+        body = server.requests[-1]
+        assert [(m["role"], m["content"]) for m in body["messages"]] == [
+            ("user", "Aspirin treats ____ ."),
+            ("assistant", "pain"),
+            ("user", "Velotrine treats ____ ."),
+        ]
+        message = server.answer("chat/completions", body)["choices"][0]["message"]
+        first_line = message["content"].strip().partition("\n")[0]
+        assert (text, share) == (" ".join(first_line.split()), 1)
+
+
+def test_a_word_that_is_not_among_the_likeliest_has_the_last_of_them(project, checkpoint):
+    with serving(checkpoint) as (url, _):
+        served = prove_and_open(project(url))
+        prompt = {"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}
+        [answer] = served.client.post_all("completions", [prompt])
+        top = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+        word = max(top, key=top.get).strip()
+        [scores] = served.word_log_probs(["Aspirin treats [Y]"], ["q"], [word, "nothing"], "\n")
+        assert scores == [max(top.values()), min(top.values())]
+
+
+def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
+    with serving(checkpoint) as (url, _):
+        served = prove_and_open(project(url))
+        local = finder.find(checkpoint, "causal", ENGINE)
+        top = local.model.tokenizer
+        prompts = ["Aspirin treats\n[Y]"]
+        [row] = served.client.post_all(
+            "completions", [{"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}]
+        )
+        listed = [*row["choices"][0]["logprobs"]["top_logprobs"][0]]
+        stripped = [token.strip() for token in listed]
+        words = [  # that one token only has, and the tokenizer as one
+            word
+            for word, token in zip(stripped, listed, strict=True)
+            if token.startswith(" ") and stripped.count(word) == 1 and len(top.tokenize(token)) == 1
+        ][:2]
+        assert len(words) == 2
+        ours = local.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
+        theirs = served.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
+        assert theirs[0] == pytest.approx(ours[0], abs=1e-5)
+        with pytest.raises(BadInput, match="none of nothing is among its"):
+            served.word_log_probs(prompts, ["q"], ["nothing"], "\n")
+
+
+def test_free_answers_are_greedy_or_drawn(project, checkpoint):
+    with serving(checkpoint) as (url, answering):
+        served = prove_and_open(project(url))
+        greedy = WritingSettings(10, 0, None, 3, False, 1)
+        [[(text, share)]] = served.write(["Aspirin treats [Y]"], ["q"], greedy, "\n")
+        assert share == 1 and text == " ".join(
+            answering.answer("completions", {"prompt": "Aspirin treats", "max_tokens": 3})[
+                "choices"
+            ][0]["text"]
+            .strip()
+            .partition("\n")[0]
+            .split()
+        )
+        drawn = WritingSettings(10, 3, 0.7, 3, False, 1)
+        [texts] = served.write(["Aspirin treats [Y]"], ["q"], drawn, "\n")
+        assert sum(share for _, share in texts) == pytest.approx(1)
+        draws = answering.requests[-3:]
+        assert len({body["seed"] for body in draws}) == 3 and draws[0]["temperature"] == 0.7
+
+
+@pytest.mark.parametrize(
+    ("fault", "proof"),
+    [
+        ("leaves out", "answered 200 and left out the log-probability of some tokens"),
+        ("zeros", "all log-probabilities are equal"),
+        ("other tokens", "its tokens are not those of the tokenizer in params.yaml"),
+    ],
+)
+def test_a_server_that_fails_the_proof_is_refused_by_name(fault, proof, project, checkpoint):
+    with serving(checkpoint, fault) as (url, _):
+        served = prove_and_open(folder := project(url))
+        assert record(folder)["echo"] == proof and record(folder)["write"] == "proved"
+        with pytest.raises(BadInput, match=r"servers.llama: it has not proved echo"):
+            served.text_log_probs(["a text"], ["q"])
+        if fault != "other tokens":
+            assert Judgment(folder, Judgment.Settings(), ENGINE, 1).passes() == []
+
+
+def client(url, waits, **more):
+    params = ServerParams(url=url, model="tiny", **more)
+    return Client("llama", params, sleep=waits.append, clock=lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "waits", "more"),
+    [
+        ("429", [7.0, 7.0], {}),
+        ("500", [1.0, 2.0], {}),
+        ("half", [1.0, 2.0], {}),
+        ("hangs", [1.0, 2.0], {"timeout": 0.2}),
+    ],
+)
+def test_a_busy_or_failing_server_is_asked_again(fault, waits, more, checkpoint):
+    with serving(checkpoint, fault, failures=2) as (url, _):
+        measured: list[float] = []
+        assert client(url, measured, **more).models()[0]["id"] == "tiny"
+        assert measured == waits
+
+
+def test_a_server_that_stays_busy_ends_in_one_line(checkpoint):
+    with serving(checkpoint, "500", failures=99) as (url, served):
+        line = rf"servers.llama \(127.0.0.1, models\): 500 Internal Server Error \(tries: {TRIES}\)"
+        with pytest.raises(BadInput, match=line):
+            client(url, []).models()
+        assert len(served.requests) == TRIES
+
+
+def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monkeypatch, project):
+    with serving(checkpoint, "401", failures=1) as (url, served):
+        with pytest.raises(BadInput, match=r"the environment variable LLAMA_KEY, .* is not set"):
+            client(url, [], key="$LLAMA_KEY").models()
+        monkeypatch.setenv("LLAMA_KEY", "sk-secret")
+        with pytest.raises(BadInput) as error:
+            client(url, [], key="$LLAMA_KEY").models()
+        assert "sk-secret" not in str(error.value)
+        folder = project(url, key="$LLAMA_KEY")
+        prove("llama", load_params(), folder)
+        assert served.headers[-1]["Authorization"] == "Bearer sk-secret"
+        assert "sk-secret" not in (folder / RECORD).read_text()
+        assert url not in (folder / RECORD).read_text()
+
+
+@contextmanager
+def answering_with(content: bytes, status: int = 200, reason: str | None = None) -> Iterator[str]:
+    """A server that gives this one answer to all requests; yields its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status, reason)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+
+
+TEXT = {"text": "pain"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *({"choices": [TEXT], "usage": usage} for usage in ([1], "many", {"total_tokens": "many"})),
+        {"choices": [TEXT], "usage": {"total_tokens": float("inf")}},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [{"pain": None}]}}]},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [{"pain": "high"}]}}]},
+        {"choices": [{**TEXT, "logprobs": {"top_logprobs": [["pain", -1.0]]}}]},
+        {"choices": [{**TEXT, "logprobs": {"token_logprobs": 7, "tokens": 7}}]},
+    ],
+)
+def test_what_a_server_adds_in_another_shape_is_left_out(answer):
+    with answering_with(json.dumps(answer).encode()) as url:
+        response = client(url, []).post("completions", {})
+    assert read_text(response, "causal", "srv") == "pain"
+    assert read_top(response, "causal") == []
+    assert read_echo(response, 2) is None
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000, b"[1]", b"", b"\xff"])
+def test_an_answer_of_another_shape_is_one_line(content):
+    with answering_with(content) as url, pytest.raises(BadInput, match=r"servers\.llama") as error:
+        client(url, []).post("completions", {})
+    assert "\n" not in str(error.value)
+
+
+def test_a_servers_own_words_are_in_no_error():
+    reason = "Bad: prompt about gout, Bearer sk-secret"
+    with answering_with(b"", 400, reason) as url, pytest.raises(BadInput) as error:
+        client(url, []).post("completions", {})
+    assert str(error.value) == "servers.llama (127.0.0.1, completions): 400 Bad Request"
+
+
+def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
+    """Another path or name is another model, and nothing of one is taken for the other."""
+    with serving(checkpoint) as (url, _):
+        folder = proved(project(url))
+        hashes = {fingerprint([folder / RECORD])}
+        for other in (url.replace("127.0.0.1", "localhost"), url.replace("/v1", "/b/v1")):
+            project(other)
+            with pytest.raises(
+                BadInput, match=r"another name, URL or model.*; run `medprobe repro`"
+            ):
+                finder.find(folder, "causal", ENGINE)
+            prove("llama", load_params(), folder)
+            hashes.add(fingerprint([folder / RECORD]))
+        project(f"{url}/")  # the same
+        prove("llama", load_params(), folder)
+        hashes.add(fingerprint([folder / RECORD]))
+    assert len(hashes) == 3
+
+
+def test_a_key_in_params_is_refused_without_printing_it(project):
+    project("http://127.0.0.1:1/v1", key="sk-secret")
+    with pytest.raises(BadInput, match=r"servers.llama.key: String should match") as error:
+        load_params()
+    assert "sk-secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("terms", "host", "allowed", "refused"),
+    [
+        ("umls", "llm.example", {}, "the UMLS licence forbids"),
+        ("physionet", "llm.example", {}, "PhysioNet forbids"),
+        ("physionet", "llm.example", {"zero_retention": True}, "PhysioNet forbids"),
+        ("unknown", "llm.example", {}, ""),
+        ("physionet", "llm.example", {"own": True}, ""),
+        ("umls", "127.0.0.1", {}, ""),
+        ("umls", "llm.example", {"invented": True}, ""),
+        ("open", "llm.example", {}, ""),
+    ],
+)
+def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, project):
+    settings = {name: value for name, value in allowed.items() if name != "invented"}
+    folder = project(f"https://{host}/v1", **settings)
+    folder.mkdir(parents=True)
+    proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
+    (folder / RECORD).write_text(json.dumps(proof))
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms=terms, invented="invented" in allowed)
+    Path("outputs/about").mkdir(parents=True)
+    about.write(Path("outputs/about/facts.json"))
+    with pytest.raises(BadInput) as error:  # without a refusal: no such method in params.yaml
+        prepare("llama", "likelihood", "facts", load_params())
+    assert refused in str(error.value) if refused else "no method" in str(error.value)
+
+
+def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
+    folder = project("http://127.0.0.1:1/v1")
+    folder.mkdir(parents=True)
+    proof = {"host": "127.0.0.1", "model": "tiny", "kind": "causal", "proof": {"write": "proved"}}
+    (folder / RECORD).write_text(json.dumps(proof))
+    with pytest.raises(BadInput, match=r"rank_change on llama: .*choose one of: answering$"):
+        prepare("llama", "rank_change", "facts", load_params())
+
+
+@pytest.mark.parametrize(
+    ("fault", "method", "reason"),
+    [
+        ("leaves out", "likelihood", "likelihood on llama: the server has not proved what the"),
+        ("leaves out", "rank_change", "weights: not by a server); choose one of: answering"),
+        ("other tokens", "answering", "answering on llama: the model's backend can give none"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
+    fault, method, reason, project, checkpoint
+):
+    """The stage ends well, so that others go on; nothing counts the table."""
+    with serving(checkpoint, fault) as (url, served):
+        proved(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
+        write_benchmark()
+        count = len(served.requests)
+        probe("llama", method, "facts", params := load_params())
+        assert len(served.requests) == count
+    path = places.PREDICTIONS / f"llama/{method}/facts.parquet"
+    assert reason in read_refusal(path) and pd.read_parquet(path).empty
+    assert [*refusals(places.PREDICTIONS, params)] == [path]
+    with pytest.raises(BadInput, match="no predictions"):
+        prediction_tables(places.PREDICTIONS, params)
+
+
+def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
+    with serving(checkpoint, "leaves out") as (url, _):
+        method = Answering(proved(project(url)), Answering.Settings(), ENGINE, 1)
+        assert method.passes() == ["none-0-shot-free"]
+
+
+def plan_of(method):
+    command = f"medprobe probe --method {method} --model llama --benchmark facts"
+    stage = Stage("now", [command], ())
+    return plan.estimate_time(f"probe-{method}@llama-facts", stage, load_params())
+
+
+def test_requests_are_planned_and_what_would_take_too_long_is_not_begun(project, checkpoint):
+    methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
+    with serving(checkpoint) as (url, served):
+        folder = project(url, methods=methods, hours=1 / 3600)
+        assert plan_of("likelihood") is None  # before the proof
+        write_benchmark()
+        proved(folder)
+        rates = {"echo": 4.0, "top_logprobs": 9.0, "write": 2.0}
+        (places.RUNS / "llama" / RATES).write_text(json.dumps(rates))
+        note = "refused, hours: 0.000277778 is allowed"
+        # 4 queries of 4 prompts; 4 names
+        assert plan_of("likelihood") == plan.Time(4 * 4 / 4, False, note)
+        assert plan_of("answering") == plan.Time(4 * 4 / 4 + 4 / 2, False, note)
+        assert plan_of("perplexity") == plan.Time(1, False)
+        assert plan_of("rank_change").note.startswith("not asked: rank_change on llama")
+        count = len(served.requests)
+        probe("llama", "likelihood", "facts", load_params())
+        reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        assert "its requests take about 4 s at the rate of its proof, hours" in reason
+        assert len(served.requests) == count
+        proved(project(url, methods=methods, hours=1))  # what is allowed is no part of the record
+        probe("llama", "likelihood", "facts", load_params())
+        count = len(served.requests)
+        assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
+        proved(project(url, methods=methods, hours=2))
+        assert plan_of("likelihood") == plan.Time(0, False)
+        proofs = len(served.requests) - count
+        probe("llama", "likelihood", "facts", load_params())
+        assert len(served.requests) == count + proofs  # its parts are kept
+
+
+def test_rates_are_measured_with_all_requests_at_once(checkpoint):
+    with serving(checkpoint) as (url, served):
+        ticks = iter([100.0, 104.0, 200.0, 202.0])
+        params = ServerParams(url=url, model="tiny", tokenizer=checkpoint, requests=3)
+        timed = Client("llama", params, clock=lambda: next(ticks))
+        proof = {"echo": "proved", "top_logprobs": "refused", "write": "proved"}
+        assert measure_rates(timed, "causal", proof) == {"echo": 6 / 4, "write": 6 / 2}
+        assert len({json.dumps(body["prompt"]) for body in served.requests}) == 12
+
+
+def write_benchmark():
+    tables = BenchmarkTables(probing.queries(answers=NAMES[:2]), probing.candidates(NAMES))
+    tables.write(places.BENCHMARKS / "facts")
+    about = Metadata("d", "c", "l", (), "acc_at_1", terms="open")
+    about.write(places.ABOUT / "facts.json")
+
+
+def proved(folder):
+    prove("llama", load_params(), folder)
+    return folder
+
+
+def test_a_model_that_is_not_served_is_named(project, checkpoint):
+    with serving(checkpoint) as (url, _):
+        project(url, model="tinny")
+        with pytest.raises(BadInput, match=r"serves no model 'tinny' \(did you mean 'tiny'\?\)"):
+            prove("llama", load_params(), Path("outputs/models/llama"))

@@ -1,0 +1,89 @@
+"""README's example with a server, `transformers serve`, over a tiny chat model: answers are proved,
+numbers not."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import transformers
+
+from helpers import ROOT, probing
+from medprobe.backends import read_record
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, load_params
+from medprobe.extensions.chat.methods.answering import Answering
+from medprobe.extensions.servers.stages.prove import prove
+from medprobe.pipeline.stages.probe import prepare
+
+pytestmark = pytest.mark.slow
+TEMPLATE = (
+    "{% for m in messages %}{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}{{ bos_token }}{% endif %}"
+)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MODEL = "meta-llama/Llama-3.1-8B-Instruct"
+ENGINE = EngineParams(device="cpu")
+
+
+@pytest.fixture
+def server(tiny_model, tmp_path):
+    """The URL of a server, and the checkpoint that it serves."""
+    folder = tmp_path / "chat"
+    shutil.copytree(tiny_model("gpt2"), folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = TEMPLATE
+    tokenizer.save_pretrained(folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = Path(sys.executable).with_name("transformers")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    process = subprocess.Popen(
+        [command, "serve", folder, *options],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr is not None
+        log: list[str] = []
+        for line in process.stderr:  # until it says that it is up; ends if it fails
+            log.append(line)
+            if "Uvicorn running" in line:
+                break
+        else:
+            pytest.fail("".join(log))
+        yield f"http://127.0.0.1:{port}/v1", folder
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_free_answers_are_asked_and_left_out_numbers_are_refused(server, tmp_path, monkeypatch):
+    url, checkpoint = server
+    monkeypatch.chdir(tmp_path)
+    [example] = re.findall(r"```yaml\n(servers:.*?)```", README, re.DOTALL)
+    for written, served in (("http://127.0.0.1:8000/v1", url), (MODEL, str(checkpoint))):
+        assert written in example
+        example = example.replace(written, served)
+    rest = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
+    Path("params.yaml").write_text(rest + example)
+    folder = Path("outputs/models/llama")
+    prove("llama", params := load_params(), folder)
+    proof = read_record(folder)["proof"]
+    assert proof["write"] == "proved"
+    assert proof["top_logprobs"] == "answered 200 and left out top_logprobs"
+    method = Answering(folder, Answering.Settings(forms=["free"]), ENGINE, 1)
+    task = probing.task(probing.queries(), probing.candidates(), 10)
+    assert method.passes() == ["chat-0-shot-free"]
+    answers = method.predict(task, "chat-0-shot-free")
+    assert len(answers) == len(task.queries) and set(answers["score"]) == {1.0}
+    with pytest.raises(BadInput, match=r"judgment on llama: .*left out top_logprobs.*: answering"):
+        prepare("llama", "judgment", "facts", params)

@@ -1,0 +1,519 @@
+"""DisKnE's gate: each kind of planted leak and fault is caught, named, and nothing else is."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from helpers import ROOT, diskne_world, released_diskne_world
+from medprobe.core.errors import BadInput
+from medprobe.core.papers import papers
+from medprobe.core.params import Params
+from medprobe.core.tables import BenchmarkTables
+from medprobe.gate import run as checks
+from medprobe.gate import suites as suite_files
+from medprobe.gate.checks import Context
+from medprobe.papers.diskne.benchmarks import diskne, diskne_released
+from medprobe.papers.diskne.expectations import diskne_vectors
+from medprobe.papers.diskne.expectations.diskne_splits import expect_no_disease_leakage
+from medprobe.pipeline.stages.validate import validate
+
+EXPECTATIONS = ROOT / "expectations"
+SETTINGS = diskne.Settings(negatives=2, positives=1)
+Tables = dict[str, pd.DataFrame]
+RunGate = Callable[[Callable[[Tables], None]], dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project's folder with the sources, the benchmark as it is built, and the project's suites;
+    the small world has no positive among procedures."""
+    folder = tmp_path_factory.mktemp("clean")
+    shutil.copytree(EXPECTATIONS, folder / "expectations")
+    path = folder / "expectations/diskne/examples.json"
+    content = json.loads(path.read_text())
+    for listed in content["expectations"]:
+        if listed["kwargs"].get("category") == "procedures":
+            listed["kwargs"]["min_value"] = 0
+    path.write_text(json.dumps(content))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        diskne_world.write(folder / "data")
+        suppressed = "C0000004|ENG|S|L|PF|S|Y|A77||||MTH|SY|1|la grippe|9|O||\n"
+        with (folder / "data/umls/MRCONSO.RRF").open("a") as umls:
+            umls.write(suppressed)
+        tables = diskne.build(folder / "data", SETTINGS, seed=1)
+        replace(tables, builder="diskne").write(folder / "outputs/benchmarks/diskne")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def loaded(clean: Path) -> list[suite_files.Suite]:
+    """The suites of examples, splits and queries."""
+    settings = SETTINGS.model_dump(mode="json")
+    suites = suite_files.load(clean / "expectations/diskne", [], settings)
+    return [suite for suite in suites if suite.table in ("examples", "splits", "queries")]
+
+
+@pytest.fixture
+def run_gate(
+    clean: Path, loaded: list[suite_files.Suite], monkeypatch: pytest.MonkeyPatch
+) -> RunGate:
+    """What the gate finds in the tables after a change: the failing rows of each failed check."""
+    monkeypatch.chdir(clean)
+
+    def run(change: Callable[[Tables], None]) -> dict[str, list[dict[str, Any]]]:
+        folder = clean / "outputs/benchmarks/diskne"
+        tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
+        change(tables)
+        reports = checks.run(loaded, tables, text=True)
+        failed = [c for report in reports for c in report["checks"] if not c["success"]]
+        critical = [check for check in failed if check["severity"] == "critical"]
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for check in critical:
+            rows.setdefault(check["type"], []).extend(check["examples"])
+        return rows
+
+    return run
+
+
+def stage(clean: Path, out: Path, change: Callable[[Tables], None], **settings: Any) -> None:
+    """The gate as a stage of the pipeline."""
+    built = clean / "outputs/benchmarks/diskne"
+    tables = {path.stem: pd.read_parquet(path) for path in built.glob("*.parquet")}
+    change(tables)
+    (folder := out / "outputs/benchmarks/diskne").mkdir(parents=True)
+    shutil.copy(built / "about.json", folder)
+    for name, table in tables.items():
+        table.to_parquet(folder / f"{name}.parquet")
+    for name in ("expectations", "data"):
+        (out / name).symlink_to(clean / name)
+    chosen = {"negatives": 2, "positives": 1, **settings}
+    text = chosen.pop("text", True)
+    params = {"benchmarks": {"diskne": {"diskne": chosen}}, "track": {"text": text}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(out)
+        validate("diskne", Params.model_validate(params))
+
+
+def test_the_clean_benchmark_passes(clean: Path, tmp_path: Path) -> None:
+    stage(clean, tmp_path, lambda tables: None)
+    assert json.loads((tmp_path / "outputs/validation/diskne/result.json").read_text())["success"]
+
+
+def _trained(tables: Tables, target: str, split: str = "train") -> str:
+    """An example that trains the target."""
+    splits = tables["splits"]
+    rows = splits[(splits["target"] == target) & (splits["split"] == split)]
+    return str(rows["example_id"].iloc[0])
+
+
+def _put(tables: Tables, example: str, column: str, text: str) -> None:
+    examples = tables["examples"]
+    examples.loc[examples["example_id"] == example, column] = text
+
+
+def _put_premise(tables: Tables, example: str, text: str) -> None:
+    """Give a pair this premise, as its source would."""
+    examples, queries = tables["examples"], tables["queries"]
+    pair = examples.loc[examples["example_id"] == example, "pair_id"].iloc[0]
+    for row in examples[(examples["pair_id"] == pair) & (examples["label"] == 1)].itertuples():
+        is_of = queries["query_id"] == row.example_id
+        prompt = queries.loc[is_of, "prompt"].iloc[0]
+        queries.loc[is_of, "prompt"] = text + prompt.removeprefix(row.premise)
+    examples.loc[examples["pair_id"] == pair, "premise"] = text
+
+
+LEAKS = [  # disease, text that names it, and the name that it is found by
+    ("C0000001", "Has bronchial asthma.", "bronchial asthma"),
+    ("C0000004", "Had the flu last year.", "flu"),
+    ("C0000001", "h/o ast", "AST"),  # a short name in lower case
+    ("C0000001", "several ASTs", "AST"),  # its plural
+    ("C0000001", "several asts", "AST"),
+    ("C0000001", "a lasting pain", "AST"),  # within another word, as the released code removes it
+    ("C0000002", "two gouts", "gout"),
+    ("C0000003", "Gout, acute", "acute gout"),  # an inversion
+    ("C0000003", "gout/acute", "acute gout"),
+    ("C0000003", "acute, gout", "acute gout"),
+    ("C0000003", "acute\u00a0gout", "acute gout"),
+    ("C0000003", "acute-\ngout", "acute gout"),
+    ("C0000005", "m\u00e9asle\u0301s", "measles"),  # accents
+    ("C0000005", "mea\u200bsles, mea\u00adsles", "measles"),  # letters that are not seen
+    ("C0000005", "ｍｅａｓｌｅｓ", "measles"),  # full-width letters
+    ("C0000005", "'MEASLES', no measles", "measles"),
+    ("C0000004", "recovered from la grippe", "la grippe"),  # a name that UMLS has suppressed
+]
+
+
+def leaks(clean: Path, planted: dict[str, str]) -> list[tuple[str, str]]:
+    """What leaks where the first example that trains a target has this premise: target and where
+    it is named, by which name. The sources are read, and no table of names."""
+    built = clean / "outputs/benchmarks/diskne"
+    tables = {name: pd.read_parquet(built / f"{name}.parquet") for name in ("examples", "splits")}
+    for target, text in planted.items():
+        _put(tables, _trained(tables, target), "premise", text)
+    context = Context(tables)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(clean)
+        rows = tables["splits"][["target", "split", "example_id"]]
+        accepted = expect_no_disease_leakage(rows, context, "forms")
+    assert len(context.reasons) == accepted.count(False)
+    return [(row.split()[0], " ".join(reason)) for row, reason in context.reasons.items()]
+
+
+@pytest.mark.parametrize(("target", "text", "name"), LEAKS, ids=[text for _, text, _ in LEAKS])
+def test_a_name_in_any_form_is_a_leak(clean: Path, target: str, text: str, name: str) -> None:
+    leaking_splits = [where for of, where in leaks(clean, {target: text}) if of == target]
+    assert len(leaking_splits) == 1
+    assert leaking_splits[0].endswith(f"in its premise {name!r}")
+
+
+def test_what_names_no_disease_is_no_leak(clean: Path) -> None:
+    texts = [
+        "He is well.",
+        "No gut pain.",
+        "A measured dose.",
+        "Acute pain.",
+        "Anaesthesia.",
+        "Go.",
+    ]
+    targets = [cui for cui, _ in diskne_world.CUIS.values()]
+    assert leaks(clean, dict(zip(targets, texts, strict=True))) == []
+
+
+def synonym_in_premise(tables: Tables) -> None:
+    _put_premise(tables, _trained(tables, "C0000004"), "Had the flu last year.")
+
+
+def abbreviation_in_hypothesis(tables: Tables) -> None:
+    _put(tables, _trained(tables, "C0000001"), "full_hypothesis", "The patient has AST.")
+
+
+def validation_row_of_the_target(tables: Tables) -> None:
+    splits = tables["splits"]
+    row_index = splits[(splits["target"] == "C0000001") & (splits["split"] == "test")].index[0]
+    splits.loc[row_index, "split"] = "validation"
+
+
+def descendant_as_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    row = examples.index[(examples["pair_id"] == "p4") & (examples["label"] == 0)][0]
+    examples.loc[row, ["cui", "hypothesis"]] = ["C0000003", "acute gout"]
+
+
+def ancestor_as_negative(tables: Tables) -> None:
+    examples = tables["examples"]
+    row = examples.index[(examples["pair_id"] == "p5") & (examples["label"] == 0)][0]
+    examples.loc[row, ["cui", "hypothesis"]] = ["C0000002", "gout"]
+
+
+def surface_form(tables: Tables) -> None:
+    """What a hypothesis calls its disease is a name of it, though UMLS has none such."""
+    examples = tables["examples"]
+    row_index = examples.index[(examples["kind"] == "positive") & (examples["cui"] == "C0000004")][
+        0
+    ]
+    examples.loc[row_index, "full_hypothesis"] = "He has the Dutch bug ."
+    examples.loc[row_index, ["start", "end"]] = [11, 20]
+    _put_premise(tables, _trained(tables, "C0000004"), "Known dutch bugs.")
+
+
+def name_that_the_builder_forgot(tables: Tables) -> None:
+    tables["names"] = tables["names"][tables["names"]["name"] != "podagra"]
+    _put_premise(tables, _trained(tables, "C0000002"), "Known podagra.")
+
+
+def premise_of_the_test_set(tables: Tables) -> None:
+    _put_premise(tables, _trained(tables, "C0000001"), "he wheezes  at NIGHT.")
+
+
+LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
+PROMPTS = "expect_prompts_to_be_of_examples"
+NEAREST = "expect_similar_negatives_to_be_nearest"
+FRAME = "expect_negatives_to_differ_in_the_disease_alone"
+# Leaks; test_suites.py breaks the other rules. A plant, the checks that fail, what they say.
+PLANTS = [
+    (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
+    (
+        abbreviation_in_hypothesis,
+        {LEAK, FRAME, PROMPTS},
+        r"C0000001 train .*in its full_hypothesis: 'AST'",
+    ),
+    (surface_form, {FRAME, LEAK, PROMPTS}, r"C0000004 train .*in its premise: 'Dutch bug'"),
+    (name_that_the_builder_forgot, {LEAK}, r"C0000002 train .*in its premise: 'podagra'"),
+    (
+        validation_row_of_the_target,
+        {LEAK, TESTED, "expect_tested_premises_to_be_untrained"},
+        r"C0000001 validation 0000.*pair p1, C0000001 is its cui",
+    ),
+    (premise_of_the_test_set, {"expect_tested_premises_to_be_untrained"}, r"C0000001 train"),
+    (
+        descendant_as_negative,
+        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
+        "C0000002.*C0000003",
+    ),
+    (
+        ancestor_as_negative,
+        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
+        "C0000003.*C0000002",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "types", "message"), PLANTS, ids=[plant.__name__ for plant, *_ in PLANTS]
+)
+def test_a_planted_fault_is_caught_and_named(
+    run_gate: RunGate, plant: Callable[[Tables], None], types: set[str], message: str
+) -> None:
+    failed = run_gate(plant)
+    assert set(failed) == types
+    rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
+    assert re.search(message, " ".join(rows))
+
+
+def _of_label(label: int, column: str, change: Callable[[str], str]) -> Callable[[Tables], None]:
+    """Change a text of all positives, or of all negatives."""
+
+    def plant(tables: Tables) -> None:
+        examples = tables["examples"]
+        rows = examples["label"] == label
+        examples.loc[rows, column] = examples.loc[rows, column].map(change)
+
+    return plant
+
+
+def _article(text: str) -> str:
+    name = text.removeprefix("The patient has ").removeprefix("a ").removeprefix("an ")
+    return text.replace(name, f"{'a' if name[0] in 'aeiou' else 'an'} {name}")
+
+
+def _exchange_kinds(tables: Tables) -> None:
+    kinds = {"similar": "random", "random": "similar"}
+    tables["examples"]["kind"] = tables["examples"]["kind"].replace(kinds)
+
+
+def _synonyms(tables: Tables) -> None:
+    names, examples = tables["names"], tables["examples"]
+    others = names[~names["preferred"]].drop_duplicates("cui").set_index("cui")["name"]
+    rows = (examples["label"] == 1) & examples["cui"].isin(others.index)
+    examples.loc[rows, "hypothesis"] = examples.loc[rows, "cui"].map(others)
+
+
+def _preferred_by_the_table_alone(tables: Tables) -> None:
+    """The table of names prefers a synonym, and all hypotheses follow it."""
+    names, examples = tables["names"], tables["examples"]
+    names.loc[names["cui"] == "C0000004", "preferred"] = False
+    names.loc[names["name"] == "flu", "preferred"] = True
+    examples.loc[examples["cui"] == "C0000004", "hypothesis"] = "flu"
+
+
+def _drop_training(keep: Callable[[pd.DataFrame], Any]) -> Callable[[Tables], None]:
+    """Remove training rows but for those that are kept."""
+
+    def plant(tables: Tables) -> None:
+        splits = tables["splits"]
+        labels = splits["example_id"].map(tables["examples"].set_index("example_id")["label"])
+        rows = splits.assign(label=labels, place=splits.groupby(["target", "split"]).cumcount())
+        tables["splits"] = splits[(splits["split"] != "train") | keep(rows)].reset_index(drop=True)
+
+    return plant
+
+
+def _without_premises(tables: Tables) -> None:
+    queries = tables["queries"]
+    queries["prompt"] = [
+        prompt.removeprefix(premise).strip()
+        for prompt, premise in zip(queries["prompt"], queries["subject"], strict=True)
+    ]
+
+
+PREFERRED, PREMISES = "hypotheses_to_be_preferred_names", "premises_to_be_of_their_pairs"
+TRAINED, OTHERS = "targets_to_be_trained", "other_examples_to_be_trained"
+ARTEFACTS = {  # what gives the label away or spoils the training, and a check that stops it
+    "positives in capitals": (_of_label(1, "hypothesis", str.upper), PREFERRED),
+    "positives with a capital": (_of_label(1, "hypothesis", str.capitalize), PREFERRED),
+    "negatives with a blank": (_of_label(0, "hypothesis", lambda text: f"{text} "), PREFERRED),
+    "negatives with a stop": (_of_label(0, "hypothesis", lambda text: f"{text}."), PREFERRED),
+    "positives are synonyms": (_synonyms, PREFERRED),
+    "a name that UMLS does not prefer": (_preferred_by_the_table_alone, PREFERRED),
+    "premises with one more stop": (_of_label(0, "premise", lambda text: f"{text} ."), PREMISES),
+    "premises with two blanks": (
+        _of_label(0, "premise", lambda text: text.replace(" ", "  ", 1)),
+        PREMISES,
+    ),
+    "premises without a stop": (_of_label(1, "premise", lambda text: text.rstrip(".")), PREMISES),
+    "premises in lower case": (_of_label(0, "premise", str.lower), PREMISES),
+    "full hypotheses in lower case": (
+        _of_label(0, "full_hypothesis", str.lower),
+        "negatives_to_differ_in_the_disease_alone",
+    ),
+    "no articles": (
+        _of_label(0, "full_hypothesis", lambda text: text.replace(" an ", " ").replace(" a ", " ")),
+        "negatives_to_differ_in_the_disease_alone",
+    ),
+    "wrong articles": (_of_label(0, "full_hypothesis", _article), "articles_to_fit"),
+    "kinds exchanged": (_exchange_kinds, "similar_negatives_to_be_nearest"),
+    "no positives": (_drop_training(lambda rows: rows["label"] == 0), TRAINED),
+    "few of what can train": (_drop_training(lambda rows: rows["place"] % 10 == 0), OTHERS),
+    "half of what can train": (_drop_training(lambda rows: rows["place"] % 2 == 0), OTHERS),
+    "prompts without premises": (_without_premises, "prompts_to_be_of_examples"),
+}
+
+
+@pytest.mark.parametrize("kind", ARTEFACTS)
+def test_what_gives_the_label_away_is_stopped(run_gate: RunGate, kind: str) -> None:
+    plant, check = ARTEFACTS[kind]
+    assert f"expect_{check}" in run_gate(plant)
+
+
+def _shuffle(tables: Tables) -> None:
+    for name in ("examples", "splits", "queries"):
+        tables[name] = tables[name].sample(frac=1, random_state=1).reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    "plant", [_shuffle, _drop_training(lambda rows: rows["place"] > 0)], ids=["order", "one row"]
+)
+def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
+    assert run_gate(plant) == {}
+
+
+def _random_again(tables: Tables) -> None:
+    examples = tables["examples"]
+    similar = examples[examples["kind"] == "similar"]["cui"]
+    examples.loc[examples["kind"] == "random", "cui"] = similar.to_numpy()
+
+
+def test_random_negatives_that_are_the_similar_ones_are_stopped(run_gate: RunGate) -> None:
+    assert "expect_random_negatives_to_be_drawn" in run_gate(_random_again)
+
+
+def test_vectors_that_are_all_alike_rank_nothing(
+    clean: Path, run_gate: RunGate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{cui},1.0,2.0" for cui, _ in diskne_world.CUIS.values()]
+    (tmp_path / "vectors.csv").write_text("\n".join(['"",V1,V2', *rows, ""]))
+    monkeypatch.setattr(diskne_vectors, "VECTORS", tmp_path / "vectors.csv")
+    assert "expect_similar_negatives_to_be_nearest" in run_gate(lambda tables: None)
+
+
+def test_a_pair_that_is_tested_must_not_train(run_gate: RunGate) -> None:
+    def plant(tables: Tables) -> None:
+        examples = tables["examples"]
+        examples["pair_id"] = examples["pair_id"].replace("p4", "p1")
+
+    assert "expect_tested_premises_to_be_untrained" in run_gate(plant)
+
+
+def test_the_pipeline_stops_with_an_error_without_text_of_the_data(
+    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(BadInput, match="expect_no_disease_leakage"):
+        stage(clean, tmp_path, synonym_in_premise, text=False)
+    written = (tmp_path / "outputs/validation/diskne").iterdir()
+    outputs = [capsys.readouterr().out, *(path.read_text() for path in written)]
+    assert re.search(r"C0000004 train .*pair p\d, in its premise", outputs[0])
+    assert not re.search(r"\bflu\b", "".join(outputs))
+
+
+def test_another_number_of_negatives_than_params_yaml_says_is_a_failure(
+    clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(BadInput):
+        stage(clean, tmp_path, lambda tables: None, negatives=4)
+    output = capsys.readouterr().out
+    assert re.search(r"expect_positives_to_have_negatives.*'min_value': 4", output)
+
+
+class TestReleased:
+    """The four released files at full size, among invented texts and names."""
+
+    @pytest.fixture(scope="class")
+    def released(self, released_data: Callable[[str], Path]) -> list[Path]:
+        return [released_data("diskne"), released_data("diskne-random")]
+
+    @pytest.fixture(scope="class")
+    def data(self, released: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+        data = tmp_path_factory.mktemp("released") / "data"
+        (data / "diskne").mkdir(parents=True)
+        for path in [path for folder in released for path in folder.glob("*.csv")]:
+            shutil.copyfile(path, data / "diskne" / path.name)
+        released_diskne_world.write(data, *released)
+        return data
+
+    def build(self, data: Path, settings: dict[str, Any]) -> BenchmarkTables:
+        chosen = diskne_released.Settings.model_validate(settings)
+        return diskne_released.build(data, chosen, seed=1)
+
+    def test_all_of_it_passes_the_gate(
+        self, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        built_tables = self.build(data, {})
+        monkeypatch.chdir(data.parent)
+        replace(built_tables, builder="diskne_released").write(Path("outputs/benchmarks/diskne"))
+        Path("expectations").symlink_to(EXPECTATIONS)
+        validate(
+            "diskne", Params.model_validate({"benchmarks": {"diskne_released": {"diskne": {}}}})
+        )
+        assert capsys.readouterr().out.endswith(" checks passed, 0 warnings\n")
+        examples = built_tables.others["examples"]
+        assert examples["kind"].value_counts().to_dict() == {
+            "positive": 591,
+            "similar": 5910,
+            "random": 5702,
+        }
+
+    def test_the_papers_counts_rows_and_always_true_come_out(self, data: Path) -> None:
+        examples = self.build(data, {"kinds": ["similar"]}).others["examples"]
+        assert examples[examples["label"] == 1]["category"].value_counts().to_dict() == {
+            "symptoms": 112,  # table 1, but for 70 procedures and the terminological
+            "treatments": 60,
+            "tests": 116,
+            "procedures": 69,
+            "terminological": 234,
+        }
+        counts = examples.groupby(["category", "original_cui"])["label"].agg(["sum", "size"])
+        counts = counts[counts["sum"] >= 2]
+        assert counts.groupby("category").size().to_dict() == {
+            "symptoms": 21,  # the rows of tables 2 to 5
+            "treatments": 13,
+            "tests": 17,
+            "procedures": 10,
+            "terminological": 39,
+        }
+        always_true = 2 * counts["sum"] / (counts["size"] + counts["sum"])
+        assert always_true.groupby("category").mean().round(3).tolist() == [0.167] * 5
+
+    def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
+        variants = papers()["diskne"].variants
+        for settings, diseases in (
+            ({"categories": ["terminological"]}, 39),
+            ({"categories": ["terminological"], "without_negatives": "keep"}, 43),
+            (variants["table-6"], 24),
+            (variants["as-released-medical"], 37),
+            (variants["as-released-terminological"], 39),
+        ):
+            splits = self.build(data, settings).others["splits"]
+            assert splits["target"].nunique() == diseases
+        assert set(variants["as-released-terminological"]["targets"]) == set(splits["target"])
+
+    def test_random_negatives_alone(self, data: Path) -> None:
+        examples = self.build(data, {"kinds": ["random"]}).others["examples"]
+        assert examples["kind"].value_counts().to_dict() == {"positive": 593, "random": 5720}
+
+    def test_premises_in_place_of_ids_may_be_in_no_pair(
+        self, released: list[Path], data: Path, tmp_path: Path
+    ) -> None:
+        shutil.copytree(data, tmp_path / "data")
+        released_diskne_world.write(tmp_path / "data", *released, premises=False)
+        built_tables = self.build(tmp_path / "data", {"kinds": ["similar"]})
+        dropped = built_tables.notes["dropped"].set_index("rule")["count"]
+        assert dropped["row: its id is a premise that no pair has"] == 2 + 20
+        assert (built_tables.queries["subset"] == "tests").sum() == 114

@@ -1,0 +1,61 @@
+"""What comes of DisKnE's released annotation by parameters, among invented texts and names."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from helpers import diskne_world, released_diskne_world
+from medprobe.core.tables import BenchmarkTables
+from medprobe.papers.diskne.benchmarks import diskne_released
+
+
+@pytest.fixture(scope="module")
+def data(released_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    annotation = released_data("diskne")
+    data = tmp_path_factory.mktemp("released") / "data"
+    shutil.copytree(annotation, data / "diskne")
+    released_diskne_world.write(data, annotation)
+    return data
+
+
+def build(data: Path, **settings: object) -> BenchmarkTables:
+    return diskne_released.build(data, diskne_released.Settings.model_validate(settings), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("positives", "diseases"),
+    [
+        (2, {"symptoms": 21, "treatments": 13, "tests": 17, "procedures": 10}),  # tables 2 to 5
+        (5, {"symptoms": 4, "treatments": 2, "tests": 4, "procedures": 3}),
+        (1, {"symptoms": 56, "treatments": 33, "tests": 63, "procedures": 35}),
+    ],
+)
+def test_diseases_with_the_positives_that_are_asked_for_are_reported(
+    data: Path, positives: int, diseases: dict[str, int]
+) -> None:
+    reported = diskne_world.report(build(data, positives=positives))
+    assert {category: len(reported[category]) for category in diseases} == diseases
+
+
+@pytest.mark.parametrize(
+    ("rules", "medical", "terminological"),
+    [
+        ((), (112, 60, 116, 69, 3927), (234, 2574)),  # table 1's medical rows, but for the 70
+        (("without_negatives",), (122, 69, 123, 69, 3953), (259, 2599)),
+        (("without_negatives", "duplicates"), (122, 69, 123, 69, 4133), (259, 2619)),
+        (("without_negatives", "duplicates", "orphans"), (122, 69, 123, 69, 4133), (259, 2639)),
+    ],
+)
+def test_the_papers_counts_by_settings(
+    data: Path, rules: tuple[str, ...], medical: tuple[int, ...], terminological: tuple[int, int]
+) -> None:
+    """Table 1 prints 112, 60, 116, 70 and 259, section 3.2 prints 4,133 and 2,639: no one setting
+    gives them all. A count of examples comes last."""
+    examples = build(data, **dict.fromkeys(rules, "keep")).others["examples"]
+    is_terminological = examples["category"] == "terminological"
+    positives = examples[examples["label"] == 1]["category"].value_counts()
+    names = ["symptoms", "treatments", "tests", "procedures"]
+    assert (*positives[names], (~is_terminological).sum()) == medical
+    assert (positives["terminological"], is_terminological.sum()) == terminological

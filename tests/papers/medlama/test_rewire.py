@@ -1,0 +1,485 @@
+"""The pair rule, the loss, and a training that can be stopped: against slow, obvious ones."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.torch import load_file
+
+from helpers import probing, tiny
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params, SentenceSet
+from medprobe.engine import training_state
+from medprobe.engine.encode import encode, tokenize
+from medprobe.engine.load import Model, load
+from medprobe.papers.medlama import gradients
+from medprobe.papers.medlama.checkpoints import checkpoints, read_settings
+from medprobe.papers.medlama.gradients import add_gradients, free_bytes
+from medprobe.papers.medlama.rewiring import (
+    RewireSettings,
+    batch_order,
+    cut_tail,
+    info_nce,
+    make_pairs,
+    train,
+)
+from medprobe.papers.medlama.stages.rewire import read_sentences, rewire, rewire_folder
+
+WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
+SENTENCES = [
+    "entecavir may be able to prevent hepatitis b infection in adults ",
+    "velotrine treats karsten syndrome ",
+    "the disease was mapped to gene brx2 in patients with diabetes ",
+    "gene product alpha synuclein protein is encoded by the snca gene ",
+    "aspirin has physiologic effect decreased platelet aggregation ",
+    "fracture of bone occurs after trauma ",
+]
+SETTINGS = RewireSettings(batch=4, steps=6, checkpoint_every=2, learning_rate=1e-3)
+TinyModel = Callable[[str], Path]
+
+
+@given(WORDS, st.floats(0, 1), st.integers(0, 99), st.sampled_from(["released", "tail"]))
+def test_a_cut_takes_words_at_the_end_and_loses_none(
+    words: list[str], ratio: float, seed: int, rule: str
+) -> None:
+    sentence = " ".join(words) + " "
+    pair = cut_tail(sentence, "[MASK]", ratio, random.Random(seed), rule)  # type: ignore[arg-type]
+    if pair is None:
+        assert len(words) < 3 or ratio > 0.5
+        return
+    query, answer = pair
+    assert query.replace("[MASK]", answer).split() == words
+    assert query.split()[-1] == "[MASK]"  # lines end in a blank: both rules cut the last word
+    assert 1 <= len(answer.split()) <= 1 + ratio * (len(words) + 1)
+
+
+def test_the_released_cut_starts_one_word_early() -> None:
+    draws = [random.Random(seed) for seed in range(20)]
+    cuts = {cut_tail("a b c d e f", "[MASK]", 0.5, draw) for draw in draws}
+    assert cuts == {
+        ("a b c d [MASK] f", "e"),
+        ("a b c [MASK] f", "d e"),
+        ("a b [MASK] f", "c d e"),
+        ("a [MASK] f", "b c d e"),
+    }
+
+
+def test_sentences_too_short_for_their_cut_give_no_pair() -> None:
+    assert cut_tail("a", "[MASK]", 0, random.Random(0)) is None
+    assert cut_tail("a b  ", "[MASK]", 0, random.Random(0)) is None  # only a blank would be cut
+    assert cut_tail("a", "[MASK]", 0, random.Random(0), "tail") is None
+
+
+def test_pairs_depend_on_the_seed_alone() -> None:
+    settings = RewireSettings(max_sentences=4)
+    assert make_pairs(SENTENCES, "[MASK]", settings, "1") == make_pairs(
+        SENTENCES[:4], "[MASK]", settings, "1"
+    )
+    pairs_by_seed = [make_pairs(SENTENCES, "[MASK]", settings, str(seed)) for seed in range(5)]
+    assert any(pairs != pairs_by_seed[0] for pairs in pairs_by_seed)
+
+
+def test_the_loss_is_that_of_each_text_against_all_others() -> None:
+    torch.manual_seed(0)
+    vectors = torch.randn(6, 5)
+    losses = []
+    for i in range(6):
+        partner = (i + 3) % 6
+        similarities = {
+            j: torch.cosine_similarity(vectors[i], vectors[j], dim=0) / 0.04
+            for j in range(6)
+            if j != i
+        }
+        total = torch.logsumexp(torch.stack(list(similarities.values())), dim=0)
+        losses.append(total - similarities[partner])
+    assert info_nce(vectors, 0.04).item() == pytest.approx(torch.stack(losses).mean().item())
+
+
+def test_each_epoch_has_every_pair_once_in_an_order_of_its_own() -> None:
+    order = list(batch_order(10, 4, 7, "seed"))
+    assert [len(batch) for batch in order] == [4, 4, 2, 4, 4, 2, 4]
+    assert sorted(chain(*order[:3])) == sorted(chain(*order[3:6])) == list(range(10))
+    assert order[:3] != order[3:6]
+    assert order == list(batch_order(10, 4, 7, "seed"))
+
+
+def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"dropout": 0.0, "steps": 1, "batch": 99})
+    pairs = make_pairs(SENTENCES, "[MASK]", settings, "0")
+    small = EngineParams(token_budget=40)  # many small batches, still one loss
+    losses = train(
+        load(tiny_model("bert"), "encoder", small), pairs, settings, seed="0", folder=tmp_path
+    )
+    model = load(tiny_model("bert"), "encoder")
+    adam = torch.optim.AdamW(model.model.parameters(), lr=1e-3, weight_decay=0.01)
+    order = next(batch_order(len(pairs), 99, 1, "0"))
+    sides = []
+    for side in (0, 1):
+        texts = [pairs[i][side] for i in order]
+        tokens = model.tokenizer(
+            texts, padding="max_length", truncation=True, max_length=48, return_tensors="pt"
+        )
+        sides.append(model.model(**tokens).last_hidden_state[:, 0])
+    loss = info_nce(torch.cat(sides), settings.temperature)
+    loss.backward()
+    adam.step()
+    assert losses == [pytest.approx(loss.item(), abs=1e-5)]
+    saved_weights = load_file(tmp_path / "step-1" / "model.safetensors")
+    for name, weight in model.model.named_parameters():
+        if name.endswith("key.bias"):
+            continue  # its gradient is zero but for rounding
+        # Adam's first step is lr times the gradient's sign, but for gradients near zero
+        assert ((saved_weights[name] - weight).abs() < 1e-5).float().mean() > 0.95, name
+
+
+@pytest.mark.parametrize("arch", ["bert", "roberta"])
+def test_cached_gradients_are_those_of_one_pass_with_dropout_on(
+    tiny_model: TinyModel, arch: str
+) -> None:
+    model = load(tiny_model(arch), "encoder", EngineParams(token_budget=40))
+    pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, SETTINGS, "0")
+    rows = tokenize(model, [text for side in zip(*pairs, strict=True) for text in side], 48)
+    model.model.train()
+    network = model.model
+    assert any(isinstance(x, torch.nn.Dropout) and x.p > 0 for x in network.modules())
+
+    def run(held: int, seed: int) -> tuple[float, dict[str, torch.Tensor]]:
+        network.zero_grad()
+        torch.manual_seed(seed)
+        value = add_gradients(model, rows, partial(info_nce, temperature=0.04), held)
+        return value, {name: x.grad.clone() for name, x in network.named_parameters()}
+
+    whole, gradients = run(10_000, 1)
+    cached, same = run(40, 1)
+    other, _ = run(40, 2)
+    assert cached == pytest.approx(whole, abs=1e-6) and abs(other - whole) > 1e-3
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(same[name], gradient, rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each text then goes through the network twice; the checkpoint is the same."""
+    texts: list[int] = []
+    both_gradients = []
+    for free in (2**40, 2**19):
+        monkeypatch.setattr(gradients, "free_bytes", lambda device, free=free: free)
+        model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=40))
+        pairs = make_pairs(SENTENCES, "[MASK]", SETTINGS, "0")
+        texts.clear()
+        model.model.register_forward_hook(
+            lambda network, inputs, kwargs, out: texts.append(len(kwargs["input_ids"])),
+            with_kwargs=True,
+        )
+        settings = SETTINGS.model_copy(update={"steps": 1})
+        losses = train(model, pairs, settings, seed="0", folder=tmp_path / str(free))
+        both_gradients.append(
+            (sum(texts), losses, load_file(tmp_path / f"{free}/step-1/model.safetensors"))
+        )
+    (once, losses, weights), (twice, same, others) = both_gradients
+    assert twice - 1 == 2 * (once - 1)  # one text tells what a token takes
+    assert same == pytest.approx(losses, abs=1e-6)
+    for name, weight in weights.items():
+        torch.testing.assert_close(others[name], weight, rtol=0, atol=1e-5)
+
+
+def test_free_memory_is_at_most_what_a_control_group_has_left(tmp_path: Path) -> None:
+    assert 0 < free_bytes(torch.device("cpu")) < 2**50
+    (tmp_path / "memory.max").write_text("3000\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    assert gradients._group_memory(tmp_path) == 2000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert gradients._group_memory(tmp_path) == gradients._group_memory(tmp_path / "none") > 2**60
+
+
+class Stopped(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize(("stop", "seconds"), [(1, 180), (3, 180), (4, 180), (3, -1), (5, -1)])
+def test_a_resumed_rewiring_equals_an_uninterrupted_one(
+    tiny_model: TinyModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: int,
+    seconds: float,
+) -> None:
+    """With -1 seconds that a stop can lose, every step is kept."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training_state, "KEEP_SECONDS", seconds)
+    sentences = tmp_path / "set-0.txt"
+    sentences.write_text("\n".join(SENTENCES) + "\n")
+
+    def run(target: str) -> None:
+        rewire_folder(
+            tiny_model("bert"),
+            sentences,
+            tmp_path / target,
+            tmp_path / f"{target}.csv",
+            SETTINGS,
+            engine=EngineParams(),
+            seed=1,
+        )
+
+    run("whole")
+    assert list(checkpoints(tmp_path / "whole")) == [2, 4, 6]
+    assert list(checkpoints(tmp_path / "nowhere")) == []
+    steps: list[int] = []
+    step = torch.optim.AdamW.step
+
+    def killed(self: torch.optim.AdamW, closure: None = None) -> object:
+        steps.append(1)
+        if len(steps) == stop + 1:
+            raise Stopped
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", killed)
+    with pytest.raises(Stopped):
+        run("parts")
+    assert not (tmp_path / "parts").exists()
+    run("parts")
+    kept_step = stop if seconds < 0 else stop // 2 * 2
+    assert len(steps) == stop + 1 + 6 - kept_step
+    files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
+    assert files == sorted(
+        path.relative_to(tmp_path / "parts") for path in (tmp_path / "parts").rglob("*")
+    )
+    for file in files:
+        if (tmp_path / "whole" / file).is_file():
+            assert (tmp_path / "whole" / file).read_bytes() == (
+                tmp_path / "parts" / file
+            ).read_bytes(), file
+    losses = (tmp_path / "whole.csv").read_text()
+    assert losses == (tmp_path / "parts.csv").read_text()
+    assert [line.split(",")[0] for line in losses.split()] == ["step", *"123456"]
+    assert {path.suffix for path in (tmp_path / "outputs" / "parts").iterdir()} <= {".code"}
+
+
+@pytest.fixture
+def rewired_project(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Params:
+    """A model of two layers and a sentence set, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
+    return Params.model_validate(
+        {
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
+        }
+    )
+
+
+def test_the_stage_puts_checkpoints_and_losses_into_their_places(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
+    params = Params.model_validate(
+        {
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
+        }
+    )
+    rewire("mine", "set-0", params)
+    assert list(checkpoints(places.REWIRED / "mine/set-0")) == [1, 2]
+    assert len((places.LOSSES / "mine/set-0.csv").read_text().split()) == 3
+    with pytest.raises(BadInput, match=r"no such sentence set \(did you mean 'set-0'\?\)"):
+        rewire("mine", "set-O", params)
+    with pytest.raises(BadInput, match="no model 'min'"):
+        rewire("min", "set-0", params)
+
+
+def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places.SENTENCES.mkdir(parents=True)
+    for name in ("pubmed", "wiki"):
+        (places.SENTENCES / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
+    places.MODELS.mkdir(parents=True)
+    for name in ("bert", "biobert"):
+        (places.MODELS / name).symlink_to(tiny_model("bert"))
+    params = Params.model_validate(
+        {
+            "models": {"masked": {"bert": {}, "biobert": {}}},
+            "sentence_sets": {
+                "pubmed": {"models": ["biobert"]},
+                "wiki": {"models": ["bert"], "rewire": {"steps": 1}},
+            },
+            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 2},
+        }
+    )
+    for model in ("bert", "biobert"):
+        for name in ("pubmed", "wiki"):
+            rewire(model, name, params)
+    settings_by_set = {
+        str(path.relative_to(places.REWIRED)): list(checkpoints(path))
+        for path in places.REWIRED.glob("*/*")
+    }
+    assert settings_by_set == {
+        "bert/wiki": [1],
+        "bert/pubmed": [],
+        "biobert/pubmed": [2],
+        "biobert/wiki": [],
+    }
+    assert (places.LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
+    rewire("biobert", "pubmed", params, ("temperature", "0.5"))
+    plain, varied = (places.LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
+    assert plain.read_text() != varied.read_text()
+    assert list(checkpoints(places.REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
+    with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
+        rewire("biobert", "pubmed", params, ("mask_ratio", "2"))
+
+
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "encoder"])
+def test_layers_are_cut_before_rewiring(tiny_model: TinyModel, tmp_path: Path, arch: str) -> None:
+    """The first layers alone give what they give in the whole model, and are a checkpoint."""
+    texts = [*SENTENCES, "[MASK]"]
+    whole, cut = (load(tiny_model(arch), "encoder", layers=count) for count in (None, 1))
+    assert cut.config.num_hidden_layers == 1 < whole.config.num_hidden_layers
+    expected = _first_layer(whole, texts)
+    np.testing.assert_allclose(encode(cut, texts, 48), expected, atol=1e-5)
+    settings = SETTINGS.model_copy(update={"layers": 1, "steps": 2, "checkpoint_every": 1})
+    pairs = make_pairs(SENTENCES, cut.tokenizer.mask_token, settings, "0")
+    train(cut, pairs, settings, seed="0", folder=tmp_path / "rewired")
+    again = load(tmp_path / "rewired/step-2", "encoder")
+    assert again.config.num_hidden_layers == 1
+    np.testing.assert_array_equal(encode(again, texts, 48), encode(cut, texts, 48))
+    with pytest.raises(BadInput, match=f"no first 3 layers: it has {tiny.LAYERS}"):
+        load(tiny_model(arch), "encoder", layers=3)
+
+
+def _first_layer(model: Model, texts: list[str]) -> Any:
+    """The vectors after the first layer of the whole model, and its last norm if it has one."""
+    vectors = encode(model, texts, 48, layer=1)
+    norm = getattr(model.model, "final_norm", None)
+    with torch.no_grad():
+        return norm(torch.tensor(vectors)).numpy() if norm else vectors
+
+
+def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_elsewhere(
+    rewired_project: Params, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rewire("mine", "set-0", rewired_project, ("layers", "9"))
+    assert capsys.readouterr().out == "mine has 2 layers: left out of layers 9\n"
+    assert checkpoints(places.REWIRED / "mine/set-0+layers-9") == {}
+    assert (places.LOSSES / "mine/set-0+layers-9.csv").read_text() == "step,loss\n"
+    rewire("mine", "set-0", rewired_project, ("layers", "1"))
+    folder = places.REWIRED / "mine/set-0+layers-1"
+    assert load(folder / "step-2", "encoder").config.num_hidden_layers == 1
+    assert read_settings(folder)["layers"] == 1
+    rewire("mine", "set-0", rewired_project)
+    recorded = read_settings(places.REWIRED / "mine/set-0")
+    assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
+    assert recorded["max_sentences"] == len(SENTENCES)
+    deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
+    with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
+        rewire("mine", "set-0", deep)
+
+
+def test_more_sentences_than_a_set_has_are_refused_where_params_yaml_names_them(
+    rewired_project: Params,
+) -> None:
+    """Otherwise one number would have several names."""
+    size = len(SENTENCES)
+    with pytest.raises(BadInput) as error:
+        rewire("mine", "set-0", rewired_project, ("max_sentences", "100000"))
+    assert str(error.value) == (
+        f"params.yaml: sweeps.max_sentences: 100,000 sentences, but set-0.txt has {size}; "
+        f"write at most {size}, or take a larger set"
+    )
+    assert not (places.REWIRED / "mine").exists()
+    more = {"max_sentences": size + 1}
+    for change, section in (
+        ({"rewire": rewired_project.rewire | more}, "rewire"),
+        ({"sentence_sets": {"set-0": SentenceSet(rewire=more)}}, "sentence_sets.set-0.rewire"),
+    ):
+        with pytest.raises(BadInput, match=f"params.yaml: {section}.max_sentences: {size + 1} "):
+            rewire("mine", "set-0", rewired_project.model_copy(update=change))
+    rewire("mine", "set-0", rewired_project, ("max_sentences", str(size)))
+    rewire("mine", "set-0", rewired_project)  # 10,000 is the most where nothing is said
+
+
+@pytest.mark.parametrize(
+    ("sentence", "ratio", "query", "answer"),
+    [
+        (
+            "Social-distancing largely reduces coronavirus infections.",
+            0.5,
+            "Social-distancing largely [MASK].",
+            "reduces coronavirus infections",
+        ),
+        ("a b c d .", 0.5, "a b [MASK] .", "c d"),
+        ("a b c d", 0.5, "a b [MASK]", "c d"),
+        ("a b c d  ", 0.25, "a b c [MASK]", "d"),
+        ("a b c d.  ", 0.0, "a b c [MASK].", "d"),
+        ("a b c d e f g h i j.", 0.7, "a b c [MASK].", "d e f g h i j"),
+        ("levels rose by 3.5 mg.", 0.4, "levels rose by [MASK].", "3.5 mg"),
+    ],
+)
+def test_the_papers_cut_takes_the_whole_share_and_leaves_the_full_stop(
+    sentence: str, ratio: float, query: str, answer: str
+) -> None:
+    cut = cut_tail(sentence, "[MASK]", ratio, random.Random(1), "sentence")
+    assert cut == (query, answer)
+
+
+@pytest.mark.parametrize("sentence", ["word.", "word .", ".", "", "a b.", "a b c."])
+def test_the_papers_cut_leaves_a_word_in_the_query(sentence: str) -> None:
+    assert cut_tail(sentence, "[MASK]", 1.0, random.Random(1), "sentence") is None
+
+
+def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    settings = SETTINGS.model_copy(update={"steps": 40, "checkpoint_every": 20, "dropout": 0.0})
+    for arch in ("bert", "roberta", "encoder"):
+        model = load(tiny_model(arch), "encoder")
+        pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, settings, "0")
+        losses = train(model, pairs, settings, seed="0", folder=tmp_path / arch)
+        assert sum(losses[-10:]) < sum(losses[:10])
+        again = load(tmp_path / arch / "step-40", "encoder")
+        assert again.tokenizer.mask_token == model.tokenizer.mask_token
+        assert again.max_length == model.max_length
+        for name, weight in model.model.state_dict().items():
+            assert (again.model.state_dict()[name] == weight).all()
+
+
+def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:
+    (tmp_path / "set-0.txt").write_text("word\n")
+    with pytest.raises(BadInput, match=r"no such sentence set.*set-0"):
+        read_sentences(tmp_path / "set-1.txt")
+    for arch, problem in (("bert", "0 sentences long enough"), ("gpt2", "is no encoder model")):
+        with pytest.raises(BadInput, match=problem):
+            rewire_folder(
+                tiny_model(arch),
+                tmp_path / "set-0.txt",
+                tmp_path / "out",
+                tmp_path / "out.csv",
+                SETTINGS,
+                engine=EngineParams(),
+                seed=1,
+            )
+    (tmp_path / "set-2.txt").write_bytes(b"caf\xe9\n")
+    with pytest.raises(BadInput, match="not UTF-8 at byte 3"):
+        read_sentences(tmp_path / "set-2.txt")
+    assert not (tmp_path / "out").exists()

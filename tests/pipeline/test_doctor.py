@@ -1,0 +1,80 @@
+"""What `medprobe doctor` says of sources and models."""
+
+from pathlib import Path
+
+import pytest
+
+from helpers import ROOT
+from medprobe.core.params import HubModel, ModelParams, Models, Params
+from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.doctor import doctor, list_models, list_sources, missing_sources
+
+
+def sources(params: Params, data: Path) -> dict[str, tuple[int | None, list[str]]]:
+    """The size of each source, and what it enables."""
+    return {row.source: (row.bytes, row.enables) for row in list_sources(params, data)}
+
+
+def origins(params: Params) -> dict[str, str]:
+    """Where each model comes from."""
+    return {row.model: row.origin for row in list_models(params)}
+
+
+def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path) -> None:
+    (tmp_path / "medlama").mkdir()
+    (tmp_path / "medlama/may_treat_1.csv").write_bytes(b"x" * 1500)
+    (tmp_path / "sentences").mkdir()
+    (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
+    params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
+    rows = sources(params, tmp_path)
+    assert rows["medlama"] == (1500, ["real"])
+    assert rows["umls/MRREL.RRF"][0] is None
+    assert "(medlama)" in rows["umls/MRREL.RRF"][1]
+    assert rows["sentences/mine.txt"] == (None, ["rewiring on mine"])
+    assert missing_sources(list_sources(params, tmp_path)) == ["sentences/mine.txt"]
+    assert rows["sentences/other.txt"] == (13, ["(rewiring on other)"])
+    assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(rows)
+    assert "sample" not in rows
+
+
+def test_a_model_that_no_commit_pins_is_reported(tmp_path: Path) -> None:
+    names = {"loose": "main", "fixed": "0" * 40}
+    params = Params(
+        fetch={
+            name: HubModel(hub="who/what", revision=revision) for name, revision in names.items()
+        },
+        models=Models(masked={name: ModelParams() for name in names}),
+    )
+    rows = origins(params)
+    assert rows["loose"] == "who/what main (not pinned)"
+    assert rows["fixed"] == f"who/what {'0' * 40}"
+
+
+def test_the_origin_of_sample_models_is_reported(tmp_path: Path) -> None:
+    params = Params(
+        train={"base": {"kind": "causal"}},
+        continued={"further": {"base": "base"}},
+        models=Models(causal={name: ModelParams() for name in ("base", "further")}),
+    )
+    rows = origins(params)
+    assert rows["base"] == "trained here"
+    assert rows["further"] == "trained here, continues base"
+    assert sources(params, tmp_path)["sample"] == (None, ["training base, further"])
+
+
+def test_folders_and_libraries_that_are_not_there_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "checkpoints/mine"
+    params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
+    Path("requirements.lock").write_text("nowhere-to-be==1\n")
+    monkeypatch.setattr(pipeline, "files", dict)
+    doctor(params, Path("data"))
+    lines = capsys.readouterr().out.splitlines()
+    assert f"params.yaml: folders.mine: {mine} does not exist" in lines
+    assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
+    mine.mkdir(parents=True)
+    assert origins(params)["mine"] == str(mine)
+    [pattern] = [line for line in (ROOT / ".gitignore").read_text().split() if "checkp" in line]
+    assert pattern == "/checkpoints/", "the folder that own-data.md names"

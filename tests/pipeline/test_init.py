@@ -1,0 +1,164 @@
+"""The package outside a clone: its wheel, `medprobe init`, and a model on a table at once."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from helpers import ROOT
+from medprobe.core.errors import BadInput
+from medprobe.pipeline import check
+from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.init import FILES, init
+
+SOURCES = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
+FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel is installed, without what it requires, which this environment has."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in (*SOURCES, *FILES):
+        source, target = ROOT / name, folder / "clone" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=ignored)
+        else:
+            shutil.copyfile(source, target)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    target = ["--no-compile", "--target", "libs", "--find-links", "dist", "medprobe"]
+    for command in (
+        ["wheel", *options, "--wheel-dir", "dist", "./clone"],
+        ["install", *options, *target],
+    ):
+        process = subprocess.run(
+            [*pip, *command], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert process.returncode == 0, process.stderr
+    return folder / "libs"
+
+
+@pytest.fixture(scope="module")
+def bare(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the wheel and what it requires without extras are installed, and no other library."""
+    folder = tmp_path_factory.mktemp("bare")
+    [wheel] = metadata.distributions(name="medprobe", path=[str(installed)])
+    distributions = {"medprobe": wheel}
+    required = [Requirement(line) for line in wheel.requires or ()]
+    while required:
+        requirement = required.pop()
+        name = canonicalize_name(requirement.name)
+        unmet = requirement.marker and not requirement.marker.evaluate({"extra": ""})
+        if name not in distributions and not unmet:
+            distributions[name] = metadata.distribution(name)
+            required += [Requirement(line) for line in distributions[name].requires or ()]
+    for distribution in distributions.values():
+        for top in {file.parts[0] for file in distribution.files or ()} - {".."}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+    return folder
+
+
+def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
+    """What a command of the installed package says that must succeed."""
+    process = subprocess.run(
+        [sys.executable, "-c", "from medprobe.cli import main; main()", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(libs), "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout
+    return process.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_makes_a_project_and_probes_a_table(
+    installed: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    medprobe(installed, tmp_path, "init", "project")
+    project = tmp_path / "project"
+    assert (project / ".git").is_dir()
+    suites = [path.relative_to(ROOT) for path in (ROOT / "expectations").rglob("*.json")]
+    assert suites
+    for path in suites:
+        assert (project / path).read_bytes() == (ROOT / path).read_bytes()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"medprobe=={version} # code " in (project / "requirements.lock").read_text()
+    stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
+    deps = stages["probe-mask_average"]["deps"]
+    assert "requirements.lock" in deps and not any("src/" in dependency for dependency in deps)
+    (project / "data/facts.csv").write_text(FACTS)
+    (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
+    run_options = ["--benchmark", "data/facts.csv", "--prompts", "data/prompts.csv"]
+    command = ["run", str(tiny_model("bert")), "--method", "mask_average", *run_options]
+    output = medprobe(installed, project, *command)
+    assert "acc_at_1" in output and "relation" in output
+
+
+def python(libs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run Python with the libraries of one folder alone."""
+    return subprocess.run(
+        [sys.executable, "-S", *arguments],
+        cwd=libs.parent,
+        env={**os.environ, "PYTHONPATH": str(libs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_example_of_the_library_needs_no_extra(
+    bare: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    page = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    example = example.replace("outputs/models/taught", str(tiny_model("bert")))
+    lines = example.splitlines()
+    assert "results(" in lines.pop()  # needs a project
+    rows = [line.split(",") for line in FACTS.splitlines()]
+    facts = f"import pandas\nfacts = pandas.DataFrame({rows[1:]}, columns={rows[0]})"
+    process = python(bare, "-c", "\n".join([facts, *lines, "print(len(model.methods))"]))
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == "10\n"
+
+
+@pytest.mark.parametrize("command", ["init mine", "repro"])
+def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> None:
+    shutil.copyfile(ROOT / "src/medprobe/pipeline/params.yaml", bare.parent / "params.yaml")
+    process = python(bare, "-c", "from medprobe.cli import main; main()", *command.split())
+    assert process.returncode == 2
+    assert re.search(r"needs \w+; pip install 'medprobe\[project\]'$", process.stderr.strip())
+    assert process.stderr.count("\n") == 1
+    assert not (bare.parent / "mine").exists()
+
+
+def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    check.check(check.loaded())
+    for path, content in pipeline.files().items():
+        assert path.read_text(encoding="utf-8") == content
+
+
+def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    with pytest.raises(BadInput, match=r"params\.yaml: already exists"):
+        init(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["params.yaml"]

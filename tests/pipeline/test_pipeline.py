@@ -1,0 +1,310 @@
+"""The pipeline end to end, as a user runs it: DVC over a sample world made small."""
+
+import ast
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from fnmatch import fnmatch
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from dvc.repo import Repo
+from lxml import html
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+import medprobe
+from helpers.project import Project
+from medprobe.core import places
+from medprobe.pipeline import fork_server
+
+MESSAGE_MODULES = {"errors.py", "progress.py"}  # `code.MESSAGE_MODULES`
+# Of every command, for what is no number.
+COMMAND = {
+    "fork_server.py",
+    "timings.py",
+    "places.py",
+    "cli",
+    "check.py",
+    "lineage.py",
+    *MESSAGE_MODULES,
+}
+# By which `check.py` reads params.yaml; what these stages make follows from none of it.
+CHECKING = {("baseline", "params.py"), ("baseline", "plugins.py"), ("fetch", "plugins.py")}
+# By which a stage compares its code and libraries with what DVC has recorded.
+COMPARING = {"stage_code.py", "libraries.py", "code.py", "parts.py", "plugins.py"}
+NO_NUMBERS = {("medprobe", "check"), ("medprobe", "code")}  # commands from which no number follows
+OURS = {  # what stages leave beside their outputs, and why DVC need not know it
+    "outputs/parts/*": "finished parts, from which a stopped stage goes on; safe to delete",
+    "mlruns/*": "MLflow's store, which `medprobe track` fills from the outputs at any time",
+}
+# What belongs to git, DVC and Python.
+ASIDE = (".git/*", ".dvc/*", "*/__pycache__/*", "*.gitignore", "dvc.lock")
+
+
+@pytest.fixture(scope="module")
+def project(finished_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project.copy(finished_project, tmp_path_factory.mktemp("pipeline") / "project")
+
+
+def test_every_result_is_there(project: Project) -> None:
+    scores = "metrics/scores/taught/contrastive.json"
+    for name in ["reports/comparison.csv", "reports/index.html", scores, "metrics/summary.json"]:
+        assert (project.folder / name).is_file(), name
+    table = pd.read_csv(project.folder / "reports/comparison.csv")
+    assert set(table["model"]) == {"taught", "untaught", "baseline"}
+    assert {"contrastive", "mask_average"} <= set(table["method"])
+
+
+def test_a_stage_names_every_file_that_it_imports(project: Project, finished_project: Path) -> None:
+    """What the processes imported, held against the lists of code (`code.closure`)."""
+    audit = finished_project.with_name("audit")
+    src = project.folder / "src/medprobe"
+    with Repo(project.folder) as repo:
+        named = {
+            tuple(line.split()): {
+                project.folder / row.split()[1]
+                for dep in stage.deps
+                if Path(dep.fs_path).parent == project.folder / places.CODE
+                for row in Path(dep.fs_path).read_text().splitlines()
+            }
+            for stage in repo.index.stages
+            for line in (stage.cmd if isinstance(stage.cmd, list) else [stage.cmd])
+            if stage.cmd
+        }
+    root = Path(medprobe.__file__).parent
+    audited = set()
+    for path in audit.iterdir():
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        command = ("medprobe", *lines[0][0][1:])
+        if command not in named or command in NO_NUMBERS:
+            continue
+        files = [Path(file) for _, file in lines]
+        if root / "core/params.py" in files:  # and not only what asks the server for a fork
+            audited.add(command)
+        if command[1] == "probe":  # what it imports to log makes no output
+            logging = root / "pipeline/stages/track.py"
+            files = files[: files.index(logging)] if logging in files else files
+        for file in files:
+            module = src / file.relative_to(root)
+            place = {module.name, module.relative_to(src).parts[0]}
+            exempt = not place.isdisjoint(COMMAND) or module == src / "__init__.py"
+            exempt |= (command[1], module.name) in CHECKING or module.name in COMPARING
+            if exempt or not runs_anything(module):
+                continue  # the package's own __init__ hands names on that no stage uses
+            assert module in named[command], f"{command} does not name {module}"
+        if command[1] == "probe":
+            files = [file for file in files if file.parent != root / "cli" and runs_anything(file)]
+            assert len({*files} - {root / "__init__.py"}) <= 25 + len(COMMAND)
+    assert audited == named.keys() - NO_NUMBERS
+
+
+def runs_anything(path: Path) -> bool:
+    """Is there more in the file than a docstring?"""
+    return len(ast.parse(path.read_text()).body) > 1
+
+
+def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project: Project) -> None:
+    exported = project.works("medprobe", "export", "leaderboard", "--format", "csv")
+    table = pd.read_csv(StringIO(exported[exported.index("benchmark,subset") :]))
+    models = table[table["model"] != "baseline"].assign(
+        method_name=lambda rows: rows["method"].str.partition(":")[0]
+    )
+    assert set(models["model"]) == {"taught", "untaught"}
+    summary = json.loads((project.folder / "metrics/summary.json").read_text())
+    page = html.parse(project.folder / "reports/index.html")
+    best = page.xpath("//h3[@id='leaderboard/by-model']/following::table")[0]
+    heads = [cell.text_content() for cell in best.iter("th")]
+    client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
+    experiments = {item.name: item.experiment_id for item in client.search_experiments()}
+    for row in models.itertuples():
+        value = pytest.approx(row.value, abs=1e-6)
+        assert summary[row.benchmark][row.model][row.method_name] == value
+        [cells] = [list(line) for line in best.iter("tr") if line[0].text_content() == row.model]
+        assert float(cells[heads.index(row.benchmark)].get("data-sort")) == value
+        named = f"attributes.run_name = '{row.model} · {row.method_name}'"
+        [run] = client.search_runs([experiments[row.benchmark]], named)
+        assert run.data.metrics[f"main_{row.metric}"] == value
+
+
+def test_a_second_run_does_nothing(project: Project) -> None:
+    output = project.works("dvc", "repro")
+    assert "Running stage" not in output
+    assert "up to date" in output
+
+
+def files(folder: Path) -> set[str]:
+    """The names of a project's files."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return outside({path.relative_to(folder).as_posix() for path in paths}, ASIDE)
+
+
+def outside(names: set[str], patterns: Iterable[str]) -> set[str]:
+    """The names that no pattern fits."""
+    return {name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)}
+
+
+def all_runs(folder: Path) -> list[tuple[str, int, str]]:
+    """MLflow's runs: the name, how many metrics, and when the result was made."""
+    client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    return sorted(
+        (run.info.run_name, len(run.data.metrics), origin(run))
+        for run in client.search_runs(experiments, max_results=1000)
+    )
+
+
+def origin(run: Run) -> str:
+    """When probing began, and by which libraries; empty of runs that are no results."""
+    version = run.data.tags.get("made.version.torch", "")
+    return f"{run.info.start_time} {version}" if version else ""
+
+
+def test_every_file_that_a_stage_leaves_is_an_output_of_it(project: Project) -> None:
+    before = project.works("git", "ls-tree", "-r", "--name-only", "HEAD~")  # the first run
+    leftovers = outside(files(project.folder) - {*before.splitlines()}, ["data/*"])
+    with Repo(project.folder) as repo:
+        stages = {stage.name.partition("@")[0] for stage in repo.index.stages if stage.cmd}
+        outputs = {Path(out.fs_path) for stage in repo.index.stages for out in stage.outs}
+        ignored = {name for name in leftovers if repo.dvcignore.is_ignored_file(name)}
+    paths = {name: project.folder / name for name in leftovers}
+    named = {name for name, path in paths.items() if outputs & {path, *path.parents}}
+    assert not outside(leftovers - named, OURS)
+    assert not outside(ignored, OURS)
+    assert "outputs/predictions/taught/classifier/diskne-curves.csv" in named
+    kinds = ["check", "build-*", "validate-*", "train*", "fetch-folder", "rewire", "rewire-*"]
+    kinds += ["probe-*", "score", "significance", "track", "compare"]
+    assert all(any(fnmatch(stage, kind) for stage in stages) for kind in kinds), stages
+
+
+def test_what_is_pushed_is_whole_in_a_clone(project: Project, tmp_path: Path) -> None:
+    remote = ("dvc", "remote", "add", "--default", "--local", "shared", str(tmp_path / "shared"))
+    project.works(*remote)
+    project.works("dvc", "push", "--quiet")
+    clone = project.clone(tmp_path / "clone")
+    clone.works(*remote)
+    clone.works("dvc", "pull", "--quiet")
+    assert outside(files(clone.folder), OURS) == outside(files(project.folder), OURS)
+    assert "up to date" in clone.works("dvc", "status")
+    clone.works("medprobe", "track")
+    assert all_runs(clone.folder) == all_runs(project.folder)
+
+
+def test_a_process_of_its_own_gives_the_same_bytes(project: Project) -> None:
+    """All stages ran in forks."""
+    folder = project.folder / "outputs/predictions/taught/contrastive"
+
+    def content() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    forked = content()
+    shutil.rmtree(folder)
+    shutil.rmtree(project.folder / "outputs/parts")
+    command = "medprobe probe --model taught --method contrastive --benchmark medlama"
+    project.works(*command.split(), **{fork_server.SOCKET: ""})
+    assert content() == forked
+    project.works("dvc", "checkout", "--force", "--quiet")  # the record of when it ran
+
+
+def test_no_name_is_in_what_people_share(project: Project) -> None:
+    names = (project.folder / "data/sample/names.txt").read_text().splitlines()
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    shared = [
+        path
+        for place in ("mlruns", "metrics", "reports", "outputs/validation")
+        for path in (project.folder / place).rglob("*")
+        if path.suffix in {".csv", ".json", ".html", ".js", ".svg"}
+    ]
+    assert {"top_k.csv", "samples.csv", "index.html"} <= {path.name for path in shared}
+    for path in shared:
+        assert not (leak := pattern.search(path.read_text())), f"{path}: {leak}"
+
+
+def test_a_failed_gate_leaves_its_page_and_stops_the_pipeline(project: Project) -> None:
+    path = project.folder / "data/umls/MRREL.RRF"
+    before = path.read_bytes()
+    lines = before.split(b"\n")
+    row = next(line for line in lines if b"|may_treat|" in line and b"|MED-RT|" in line)
+    broken = b"C12X|" + row.split(b"|", 1)[1]
+    path.chmod(0o644)
+    path.write_bytes(before.replace(row, broken, 1))
+    params = project.params()
+    without_diskne = project.params()  # which is built of the same file
+    del without_diskne["benchmarks"]["diskne"], without_diskne["methods"]["masked"]["classifier"]
+    project.write_params(without_diskne)
+    stopped = project.run("medprobe", "repro")
+    project.write_params(params)
+    path.write_bytes(before)
+    assert stopped.returncode == 2
+    assert "failed to reproduce 'build-medlama@medlama'" in stopped.stdout
+    assert "a stage failed (see DVC's message above); fix it" in stopped.stdout
+    assert "C12X" in stopped.stdout
+    assert "Running stage 'rewire" not in stopped.stdout
+    assert "Running stage 'probe" not in stopped.stdout
+
+
+@pytest.fixture(scope="module")
+def runs_before_experiment(project: Project) -> list[str]:
+    """The runs before the experiment `warm`, which has other settings and runs until `score`."""
+    before = runs(project)
+    changes = ("-S", "rewire.temperature=0.5", "-S", "+rewire.learning_rate=0.05")
+    project.works("dvc", "exp", "run", "--temp", "--name", "warm", *changes, "score")
+    return before
+
+
+def test_an_experiment_in_a_copy_logs_to_the_one_store_and_prints_what_it_moved(
+    project: Project, runs_before_experiment: list[str]
+) -> None:
+    assert len(runs(project)) == len(runs_before_experiment) + 2  # Contrastive-Probe's, two models
+    assert not list((project.folder / ".dvc/tmp/exps").rglob("mlflow.db"))
+    output = project.works("dvc", "exp", "show", "--csv")
+    assert "rewire.temperature" in output.splitlines()[0]
+    assert "0.5" in re.findall(r"\b0\.\d\b", output)
+    diff = project.works("dvc", "metrics", "diff", "HEAD", "warm")
+    assert "contrastive" in diff
+    assert "mask_average" not in diff
+    assert diff.count("\n") < 40
+
+
+def runs(project: Project) -> list[str]:
+    """The results in the project's MLflow store."""
+    client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
+    experiments = [experiment.experiment_id for experiment in client.search_experiments()]
+    results = client.search_runs(experiments, "tags.`medprobe.role` = 'result'")
+    return [run.info.run_id for run in results]
+
+
+@pytest.mark.usefixtures("runs_before_experiment")
+def test_another_lock_of_git_leaves_no_stage_to_run(project: Project) -> None:
+    """By `dvc checkout` after a rebase, a merge, and the return to the first branch."""
+
+    def commit(name: str) -> None:
+        (project.folder / name).write_text("A file that no stage reads.\n")
+        project.works("git", "add", name)
+        project.works("git", "commit", "--quiet", "--message", name)
+
+    branch = project.works("git", "branch", "--show-current").strip()
+    project.works("git", "checkout", "--quiet", "--force", "-b", "notes")
+    commit("NOTES.md")
+    project.works("dvc", "exp", "branch", "warm", "warmer")
+    project.works("git", "rebase", "--quiet", "warmer")
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro", "score")
+    project.works("git", "checkout", "--quiet", "--force", branch)
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro")
+    commit("OTHER.md")
+    project.works("git", "merge", "--quiet", "--no-edit", "notes")
+    project.works("dvc", "checkout", "--quiet")
+    assert "Running stage" not in project.works("dvc", "repro", "score")
+    project.works("git", "reset", "--quiet", "--hard", "HEAD~2")
+    project.works("dvc", "checkout", "--quiet")
+
+
+def test_losses_and_sweeps_can_be_plotted(project: Project) -> None:
+    output = project.works("dvc", "plots", "show", "--json")
+    assert "outputs/losses/taught/set-0.csv" in output
+    assert "metrics/sweeps/medlama-taught-contrastive-step.csv" in output

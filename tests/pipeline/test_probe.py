@@ -1,0 +1,316 @@
+"""The probe stage: parts that are finished are kept, hits are marked, misfits are refused."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+import pytest
+import torch
+
+from helpers import probing
+from medprobe import methods
+from medprobe.core.answers import with_hits
+from medprobe.core.errors import BadInput
+from medprobe.core.params import EngineParams, Params, Section
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    DISTRACTOR,
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    metric_of_predictions,
+    read_table,
+)
+from medprobe.methods import Method, Task
+from medprobe.pipeline.stages.probe import probe
+
+
+class Alphabetical(Method):
+    """A method that ranks candidates by their names, and can be told to break down."""
+
+    KINDS = ("masked",)
+    METRIC = "ucm"
+    SELECTING = frozenset({"rounds"})
+    ran: ClassVar[list[str]] = []
+    breaks_at: ClassVar[str | None] = None
+
+    class Settings(Section):
+        rounds: tuple[str, ...] = ("",)
+
+    def __init__(
+        self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
+    ) -> None:
+        self.checkpoint = checkpoint
+        self.settings = settings
+
+    def passes(self) -> list[str]:
+        return list(self.settings.rounds)
+
+    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+        relation = task.queries["relation"][0]
+        if relation == self.breaks_at:
+            raise KeyboardInterrupt
+        self.ran.append(relation)
+        rows = [
+            ("", "", query, rank, name, -float(rank))
+            for query in task.queries["query_id"]
+            for rank, name in enumerate(
+                sorted(task.benchmark_candidates["name"])[: task.k], start=1
+            )
+        ]
+        columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+PARAMS = Params.model_validate(
+    {
+        "models": {
+            "masked": {"bert": {}, "bare": {}},
+            "causal": {"gpt": {}},
+        },
+        "benchmarks": {"medlama": {"medlama": {}}},
+        "methods": {
+            "masked": {
+                "alphabetical": {"medlama": {}},
+                "mask_average": {"medlama": {}},
+                "perplexity": {"medlama": {}},
+            }
+        },
+    }
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Alphabetical, "ran", [])
+    monkeypatch.setattr(Alphabetical, "breaks_at", None)
+    real = methods.find
+    monkeypatch.setattr(
+        methods, "find", lambda name: Alphabetical if name == "alphabetical" else real(name)
+    )
+    monkeypatch.setattr("medprobe.pipeline.stages.probe.code_fingerprint", lambda *_: "code")
+    queries = [
+        [f"{subset}-{relation}", "medlama", relation, "s", "C1", "s [Y]", ["b"], ["C2"], subset]
+        for subset in ("full", "hard")
+        for relation in ("may_prevent", "may_treat")
+    ]
+    candidates = [[name, f"C-{name}", "", s] for s in ("full", "hard") for name in "cab"]
+    candidates.append(["aa", "", DISTRACTOR, "full"])
+    BenchmarkTables(
+        pd.DataFrame(queries, columns=QUERY_COLUMNS),
+        pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
+    ).write(tmp_path / "outputs/benchmarks/medlama")
+    model = tmp_path / "outputs/models/bert"
+    model.mkdir(parents=True)
+    (model / "weights").write_text("1")
+    return tmp_path
+
+
+def test_a_benchmark_without_queries_is_refused(project: Path) -> None:
+    folder = project / "outputs/benchmarks/medlama"
+    tables = BenchmarkTables.read(folder)
+    BenchmarkTables(tables.queries.head(0), tables.candidates).write(folder)
+    with pytest.raises(BadInput, match="bert, alphabetical, medlama: the benchmark has no queries"):
+        probe("bert", "alphabetical", "medlama", PARAMS)
+
+
+def predictions(project: Path, method: str = "alphabetical") -> pd.DataFrame:
+    path = project / f"outputs/predictions/bert/{method}/medlama.parquet"
+    return read_table(path, PREDICTION_COLUMNS)
+
+
+def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    table = predictions(project)
+    first = table[table["query_id"] == "full-may_treat"]
+    assert list(first["prediction"]) == ["a", "b", "c"]
+    assert list(first["prediction_id"]) == ["C-a", "C-b", "C-c"]
+    assert list(first["hit"]) == [False, True, False]
+    assert table["query_id"].nunique() == 4
+
+
+@pytest.mark.parametrize("names", [(), ("curves", "losses")])
+def test_notes_that_are_not_those_named_are_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    """They would be no outputs of the stage, or outputs that are missing."""
+    monkeypatch.setattr(Alphabetical, "notes", lambda _, table: (table, {"curves": table}))
+    monkeypatch.setattr(Alphabetical, "NOTES", names)
+    with pytest.raises(BadInput, match=r"methods/alphabetical\.py: the method's notes are"):
+        probe("bert", "alphabetical", "medlama", PARAMS)
+    assert not (project / "outputs/predictions").exists()
+    monkeypatch.setattr(Alphabetical, "NOTES", ("curves",))
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert (project / "outputs/predictions/bert/alphabetical/medlama-curves.csv").is_file()
+
+
+@pytest.mark.parametrize("name", methods.list_names())
+def test_a_method_that_gives_notes_names_them(name: str) -> None:
+    plugin = methods.find(name)
+    assert (plugin.notes is not Method.notes) == bool(plugin.NOTES)
+
+
+def test_a_stopped_probe_goes_on_where_it_stopped(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Alphabetical, "breaks_at", "may_treat")
+    with pytest.raises(KeyboardInterrupt):
+        probe("bert", "alphabetical", "medlama", PARAMS)
+    assert not (project / "outputs/predictions").exists()
+    assert Alphabetical.ran == ["may_prevent"] * 2
+    monkeypatch.setattr(Alphabetical, "breaks_at", None)
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    resumed = predictions(project)
+    assert Alphabetical.ran == ["may_prevent"] * 2 + ["may_treat"] * 2
+    for part in (project / "outputs/parts").glob("*.parquet"):
+        part.unlink()
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    pd.testing.assert_frame_equal(predictions(project), resumed)
+
+
+def test_parts_that_share_what_they_compute_are_made_together(project: Path) -> None:
+    """Else a later one would be computed from other batches than in one go."""
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    whole = (project / "outputs/predictions/bert/alphabetical/medlama.parquet").read_bytes()
+    next((project / "outputs/parts").glob("*.parquet")).unlink()
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert len(Alphabetical.ran) == 6
+    assert len(set(Alphabetical.ran[4:])) == 1
+    path = project / "outputs/predictions/bert/alphabetical/medlama.parquet"
+    assert path.read_bytes() == whole
+
+
+def test_a_setting_that_only_selects_keeps_the_finished_parts(project: Path) -> None:
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert len(Alphabetical.ran) == 4
+    more = PARAMS.model_dump()
+    more["methods"]["masked"]["alphabetical"]["medlama"] = {"rounds": ["", "again"]}
+    probe("bert", "alphabetical", "medlama", Params.model_validate(more))
+    assert len(Alphabetical.ran) == 8
+
+
+@pytest.mark.parametrize("method", methods.list_names())
+def test_what_selects_is_a_setting(method: str) -> None:
+    plugin = methods.find(method)
+    assert plugin.SELECTING.issubset(plugin.Settings.model_fields)
+
+
+def test_other_weights_are_other_parts(project: Path) -> None:
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    (project / "outputs/models/bert/weights").write_text("2")
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert len(Alphabetical.ran) == 8
+
+
+def test_a_method_and_a_model_that_do_not_fit(
+    project: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    able = "choose one of: .*likelihood, perplexity"
+    with pytest.raises(BadInput, match=rf"of kind masked, this one is causal; {able}"):
+        probe("gpt", "alphabetical", "medlama", PARAMS)
+    (project / "outputs/models/bare").symlink_to(tiny_model("encoder"))
+    problem = "masked model are missing .*choose one of: classifier, contrastive$"
+    with pytest.raises(BadInput, match=problem):
+        probe("bare", "mask_average", "medlama", PARAMS)
+
+
+def test_a_method_without_ranks_gets_the_standard_columns_too(
+    project: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    probe("bert", "perplexity", "medlama", PARAMS)
+    table = predictions(project, "perplexity")
+    assert table["perplexity"].gt(1).all() and table["hit"].all()
+    assert list(table["prediction_id"]) == ["C-b"] * 4
+    path = project / "outputs/predictions/bert/perplexity/medlama.parquet"
+    assert metric_of_predictions(path) == "perplexity"
+
+
+def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
+    queries = pd.DataFrame({"query_id": ["q"], "answers": [["Aspirin"]]})
+    candidates = pd.DataFrame({"name": ["aspirin"], "id": ["C1"]})
+    table = pd.DataFrame({"query_id": ["q"], "prediction": ["aspirin"]})
+    folded = BenchmarkTables(queries, candidates, normalise="biolama")
+    assert with_hits(table, folded)["hit"].all()
+    assert not with_hits(table, BenchmarkTables(queries, candidates))["hit"].any()
+
+
+@pytest.mark.parametrize(
+    ("method", "arch"),
+    [
+        ("fill_mask", "bert"),
+        ("xfactr", "bert"),
+        ("mask_average", "bert"),
+        ("contrastive", "encoder"),
+        ("likelihood", "bert"),
+        ("likelihood", "gpt2"),
+        ("likelihood", "t5"),
+        ("generative", "t5"),
+        ("generative", "bart"),
+        ("perplexity", "bert"),
+        ("perplexity", "gpt2"),
+    ],
+)
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
+    method: str, arch: str, tiny_model: Callable[[str], Path]
+) -> None:
+    plugin = methods.find(method)
+    settings = plugin.Settings(**({"sets": ("set-0",)} if method == "contrastive" else {}))
+    pass_ = {"contrastive": "original", "xfactr": "order+order"}.get(method, "")
+    names = [name for name in probing.NAMES if not name.endswith(")")]
+    engines = [EngineParams(device="cpu", token_budget=budget) for budget in (64, 4096)]
+    if torch.cuda.is_available():
+        engines.append(EngineParams(device="cuda"))
+    ranked = []
+    for engine in engines:
+        task = probing.task(probing.queries(), probing.candidates(names), 5)
+        table = plugin(tiny_model(arch), settings, engine, 0).predict(task, pass_)
+        ranked.append(table[["variant", "query_id", "rank", "prediction"]])
+    for other in ranked[1:]:
+        pd.testing.assert_frame_equal(other, ranked[0])
+
+
+@pytest.fixture
+def crowded(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
+) -> Callable[[int], pd.DataFrame]:
+    """`crowded(room)`: what mask_average gives where the memory holds batches of `room` tokens."""
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    plugin = methods.find("mask_average")
+    predict, engine = plugin.predict, EngineParams(token_budget=256)
+
+    def make_table(room: int) -> pd.DataFrame:
+        def narrow(self: Any, task: Task, pass_: str) -> pd.DataFrame:
+            if self.model.token_budget > room:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return predict(self, task, pass_)
+
+        monkeypatch.setattr(plugin, "predict", narrow)
+        shutil.rmtree(project / "outputs/parts", ignore_errors=True)
+        probe("bert", "mask_average", "medlama", PARAMS.model_copy(update={"engine": engine}))
+        return read_table(project / "outputs/predictions/bert/mask_average/medlama.parquet", [])
+
+    return make_table
+
+
+def test_a_part_that_memory_does_not_hold_is_done_in_smaller_batches(
+    crowded: Callable[[int], pd.DataFrame],
+) -> None:
+    ample, narrow = crowded(2**30), crowded(100)
+    order = ["query_id", "rank", "prediction"]
+    pd.testing.assert_frame_equal(ample[order], narrow[order])
+    assert ample["score"].to_numpy() == pytest.approx(narrow["score"].to_numpy(), abs=1e-5)
+
+
+def test_a_part_that_the_smallest_batches_do_not_fit_is_named(
+    crowded: Callable[[int], pd.DataFrame],
+) -> None:
+    with pytest.raises(
+        BadInput, match=r"bert, mask_average, medlama: may_prevent.*memory.*with mo"
+    ):
+        crowded(10)

@@ -1,0 +1,214 @@
+"""What `medprobe plan` and `medprobe repro` take to be left, in a small project of DVC's."""
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from dvc.repo import Repo
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.plan import plan
+from medprobe.pipeline.stages.compare import _describe_state
+from medprobe.pipeline.stale_stages import Stage, describe_data, find_stale_stages
+from medprobe.tracking import lineage
+
+STAGES = """\
+stages:
+  build:
+    cmd: cp data/facts built
+    deps: [data/facts]
+    outs: [built]
+  train:
+    cmd: cp code trained
+    deps: [code]
+    outs: [trained]
+  probe:
+    cmd: cat built trained > probed
+    deps: [built, trained]
+    outs: [probed]
+"""
+CODE_STAGES = """\
+stages:
+  code:
+    cmd: "true"
+    deps: [src]
+    outs: [outputs/code: {persist: true}]
+  train:
+    cmd: touch trained
+    deps: [outputs/code/train.txt]
+    outs: [trained]
+  probe:
+    cmd: touch probed
+    deps: [outputs/code/probe.txt]
+    outs: [probed]
+"""
+PROBE = "cat built trained > probed"
+REPRO = """
+import contextlib, os
+from medprobe.commands import repro
+repro.fork_server.start = lambda *_: contextlib.nullcontext(os.environ)  # soon there
+repro.repro(jobs=1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("data/facts").write_text("facts")
+    Path("code").write_text("code")
+    Path("dvc.yaml").write_text(STAGES)
+    with Repo.init(no_scm=True) as repo:
+        repo.add("data")
+        repo.reproduce()
+
+
+def test_nothing_is_left_where_nothing_changed() -> None:
+    assert find_stale_stages() == {}
+
+
+def test_what_changed_and_what_is_behind_it_is_left() -> None:
+    Path("code").write_text("other code")
+    assert find_stale_stages() == {
+        "train": Stage("now", "cp code trained", ()),
+        "probe": Stage("after train", PROBE, ("train",)),
+    }
+
+
+def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """By `medprobe repro` and `medprobe doctor`, the page and MLflow."""
+    assert describe_data() == ""
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == ""
+    Path("data/facts").unlink()
+    Path("data/facts").write_text("other facts")
+    assert describe_data() == "the files in data/ are not those in data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    Path("data.dvc").unlink()
+    assert describe_data() == "the files in data/ are not pinned by data.dvc"
+    find_stale_stages(tidy=True)
+    assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
+    assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
+    assert "data not pinned by data.dvc" in _describe_state()
+
+
+def test_changed_data_are_taken_down_first() -> None:
+    """They are a stage without a command."""
+    Path("data/facts").write_text("other facts")
+    assert find_stale_stages() == {
+        "data.dvc": Stage("now", None, ()),
+        "build": Stage("now", "cp data/facts built", ("data.dvc",)),
+        "probe": Stage("after build", PROBE, ("build",)),
+    }
+
+
+def test_outputs_that_the_cache_lost_are_stored_again_and_not_made_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those that are as in dvc.lock, of stages whose dependencies are: an edited output is made."""
+    shutil.rmtree(".dvc/cache")
+    assert find_stale_stages() == {}
+    assert not Path(".dvc/cache/files").exists()
+    Path("trained").unlink()
+    Path("trained").write_text("edited")
+    stale = {
+        "train": Stage("now", "cp code trained", ()),
+        "probe": Stage("now", PROBE, ("train",)),
+    }
+    assert find_stale_stages(tidy=True) == stale
+    lost = "DVC's cache had no outputs of 2 stages, and has them again: they are as in dvc.lock\n"
+    assert capsys.readouterr().out == lost
+    with Repo() as repo:
+        assert "data.dvc" not in repo.status() and "build" not in repo.status()
+    Path("trained").write_text("code")
+    assert find_stale_stages(tidy=True) == {}
+    with Repo() as repo:
+        assert repo.status() == {}
+        assert repo.reproduce() == []
+
+
+def test_an_output_that_is_gone_like_the_cache_is_made_again() -> None:
+    shutil.rmtree(".dvc/cache")
+    Path("probed").unlink()
+    assert find_stale_stages(tidy=True) == {"probe": Stage("now", PROBE, ())}
+
+
+def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lists = {Path(f"outputs/code/{name}.txt"): name for name in ("train", "probe")}
+
+    def write(texts: dict[Path, str]) -> None:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    write({**lists, Path("src/code.py"): "x = 1"})
+    Path("dvc.yaml").write_text(CODE_STAGES)
+    with Repo() as repo:
+        repo.reproduce()
+    Path("src/code.py").write_text("x = 2")
+    monkeypatch.setattr(pipeline, "code_lists", lambda: lists)
+    assert find_stale_stages() == {"code": Stage("now", "true", ())}
+    changed = {**lists, Path("outputs/code/probe.txt"): "probe, changed"}
+    monkeypatch.setattr(pipeline, "code_lists", lambda: changed)
+    assert find_stale_stages() == {
+        "code": Stage("now", "true", ()),
+        "probe": Stage("now", "touch probed", ("code",)),
+    }
+
+
+def test_what_dvc_cannot_read_is_one_line() -> None:
+    Path("dvc.yaml").write_text(STAGES.replace("deps: [code]", "deps: {code"))
+    with pytest.raises(BadInput, match=r"dvc\.yaml"):
+        find_stale_stages()
+
+
+@contextmanager
+def _open_for_reader(process: psutil.Popen) -> Iterator[None]:
+    """Open the pipe for writing once a stage reads from it. Fails where the process ends before."""
+    while True:
+        try:
+            pipe = os.open("pipe", os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError as error:  # nobody reads yet
+            assert error.errno == errno.ENXIO, error
+            assert process.poll() is None, "dvc repro ended before its last stage"
+    try:
+        yield
+    finally:
+        os.close(pipe)
+
+
+def test_after_a_kill_the_plan_says_what_is_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    os.mkfifo("pipe")
+    Path("dvc.yaml").write_text(STAGES.replace(PROBE, "cat built trained pipe > probed"))
+    Path("code").write_text("other code")
+    Path("data/facts").write_text("other facts")
+    with psutil.Popen([sys.executable, "-c", REPRO]) as running, _open_for_reader(running):
+        started = running.children(recursive=True)  # the last stage is: it reads from the pipe
+        running.kill()
+        psutil.wait_procs(started)
+    plan(Params())
+    printed = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in printed if "unknown  " in f"{line}  "} == {"probe"}
+
+
+def test_a_lock_that_a_kill_cut_is_named_with_the_remedy() -> None:
+    lock = Path("dvc.lock")
+    lock.write_text(lock.read_text()[:-9])
+    with pytest.raises(BadInput, match=r"dvc\.lock: incomplete, .*delete it"):
+        plan(Params())
+    lock.unlink()
+    plan(Params())

@@ -1,0 +1,357 @@
+"""The page in a headless browser, opened from disk without a network: what readers see and do."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.browser import find_missing, open_browser, set_view
+from helpers.toy_project import METADATA, NAMED, project
+from medprobe.core import places
+from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.metrics.comparisons import permutation
+from medprobe.pipeline.stages.compare import compare, write_page
+from medprobe.pipeline.stages.score import score
+from medprobe.pipeline.stages.significance import significance
+from medprobe.report.results import Results
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(bool(find_missing()), reason=f"no browser: {find_missing()}"),
+]
+MODELS = {"taught": {}, "untaught": {"untaught_twin_of": "taught"}, "third": {}}
+PARAMS = Params(
+    score=ScoreParams(bootstrap=100),
+    **NAMED
+    | {"models": Models(masked={name: ModelParams(**about) for name, about in MODELS.items()})},
+)
+ENTER, TAB, MOST_TABS = "\ue007", "\ue004", 90
+AXE = os.environ.get("MEDPROBE_AXE", "")  # axe.min.js of axe-core, which tests accessibility
+LONG = "BiomedNLP-BiomedBERT-base-uncased-abstract-fulltext"
+VIEWS = ("", "#made_up", "#made_up?mean=micro", "#made_up?models=taught", "#reading")
+QUERY_VIEWS = ("", "#show=only-a", "#query=full-may_treat-3")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        replace(METADATA, invented=False).write(places.ABOUT / "made_up.json")
+        shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
+        taught = places.PREDICTIONS / "taught"
+        shutil.copytree(taught / "contrastive", taught / "answering")
+        score(PARAMS)
+        significance(PARAMS)
+        compare(PARAMS)
+    return folder / "reports"
+
+
+@pytest.fixture(scope="module")
+def many_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of sixteen models: those of `reports`, and others with long names and less."""
+    tables = {name: pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance")}
+    table = tables["comparison"]
+    table = table[table["model"].isin(MODELS) & (table["model"] != "third")]
+    copies = [table]
+    for number in range(7):
+        scaled = table.assign(model=table["model"].map(f"{{}}-{number}-{LONG}".format))
+        numbers = ["value", "low", "high"]
+        copies.append(scaled.assign(**{name: scaled[name] * 0.9**number for name in numbers}))
+    results = Results(
+        comparison=pd.concat(copies, ignore_index=True).fillna({"subset": ""}),
+        significance=tables["significance"],
+        benchmarks={"made_up": METADATA},
+    )
+    folder = tmp_path_factory.mktemp("many")
+    write_page(results, [], {}, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Any]:
+    with open_browser() as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(window: Any, reports: Path) -> Iterator["Reader"]:
+    """A reader of the page; whatever the test does, the browser has nothing to complain of."""
+    set_view(window)
+    reader = Reader(window, reports)
+    window.get_log("browser")
+    yield reader
+    assert window.get_log("browser") == []
+
+
+class Reader:
+    """Opens addresses, clicks on what bears a text, and sees what is shown."""
+
+    def __init__(self, window: Any, reports: Path) -> None:
+        self.window, self.reports = window, reports
+
+    def open(self, address: str) -> None:
+        self.window.get("about:blank")
+        self.window.get(f"{self.reports.as_uri()}/{address}")
+
+    def asks(self, script: str) -> Any:
+        return self.window.execute_script(f"return {script}")
+
+    def finds(self, css: str, text: str = "") -> list[Any]:
+        elements = self.window.find_elements("css selector", css)
+        return [element for element in elements if element.is_displayed() and text in element.text]
+
+    def waits_for(self, css: str, text: str = "") -> list[Any]:
+        """Such elements, as soon as the page shows any.
+
+        The events `toggle` and `hashchange`, other pages and other files come after the click.
+        """
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.wait import WebDriverWait
+
+        wait = WebDriverWait(self.window, 30, ignored_exceptions=[StaleElementReferenceException])
+        elements: list[Any] = wait.until(lambda _: self.finds(css, text))
+        return elements
+
+    def clicks(self, css: str, text: str = "") -> None:
+        self.waits_for(css, text)[0].click()
+
+    def tabs_to(self, css: str, text: str = "") -> None:
+        """Presses Tab until what has the focus is this, which is to be seen as having it."""
+        wanted = self.waits_for(css, text)[0]
+        for _ in range(MOST_TABS):
+            self.types(TAB)
+            if self.window.switch_to.active_element == wanted:
+                assert self.asks("getComputedStyle(document.activeElement).outlineStyle") != "none"
+                return
+        pytest.fail(f"no way to {css} {text} by Tab")
+
+    def types(self, keys: str) -> None:
+        self.window.switch_to.active_element.send_keys(keys)
+
+    def cells(self, column: int) -> list[str]:
+        """A column of the first table of all metrics that is open."""
+        [box, *_] = self.finds(".open .choice .scroll")
+        cells = box.find_elements("css selector", f"tbody td:nth-child({column + 1})")
+        return [cell.text for cell in cells if cell.is_displayed()]
+
+    def rows(self) -> list[str]:
+        return [row.text for row in self.finds(".open tbody tr")]
+
+    def drawn(self) -> set[str]:
+        """The series of the first drawing that is open, without those that are faint."""
+        series = "document.querySelector('.open svg').querySelectorAll('[data-series]:not(.faint)')"
+        return set(self.asks(f"[...{series}].map(one => one.dataset.series)"))
+
+
+def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
+    page.open("index.html")
+    [summary] = page.finds("#leaderboard .about")
+    assert "better than every other model under the same method" in summary.text
+    [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
+    assert "75.0\n[" in row.text
+    assert row.rect["y"] + row.rect["height"] < 800
+    assert page.finds(".chapter") == page.finds("#leaderboard"), "one view at a time"
+
+
+def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
+    page.open("index.html#made_up")
+    assert page.drawn() == {"taught", "third", "untaught"}
+    page.clicks("#models button", "third")
+    page.clicks("#models button", "untaught")
+    assert page.drawn() == {"third", "untaught"}
+    assert "models=third,untaught" in page.window.current_url
+    page.clicks("#views a", "leaderboard")
+    page.waits_for("#leaderboard tbody tr")
+    names = [row.split()[0] for row in page.rows()]
+    assert [name for name in names if name in MODELS] == ["third", "untaught"]
+    assert "models=third,untaught" in page.window.current_url
+
+
+def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
+    page.open("index.html#made_up?mean=micro&models=taught,nobody")
+    chosen = page.asks("[...document.querySelectorAll('.open select')].map(one => one.value)")
+    assert "micro" in chosen
+    assert page.drawn() == {"taught"}
+    assert set(page.cells(0)) == {"taught"}
+    page.open("index.html#made_up/differences-and-chance?models=taught")
+    [head] = page.finds("h3", "Differences and chance")
+    assert page.asks("window.scrollY") > 0 and head.is_displayed()
+    page.open("index.html#%E0%A4%A?models=%")
+    assert page.finds("#leaderboard")
+
+
+def test_rows_with_words_are_found(page: Reader) -> None:
+    page.open("index.html#made_up")
+    page.clicks(".open summary", "All pairs")
+    before = len(page.rows())
+    page.finds(".open input[type=search]")[0].send_keys("Third contrastive")
+    rows = page.rows()
+    assert 0 < len(rows) < before
+    assert sum("third" in row and "contrastive" in row for row in rows) >= 1
+
+
+def test_a_drawing_says_its_numbers(page: Reader) -> None:
+    page.open("index.html#made_up")
+    page.clicks(".open figure summary", "Numbers")
+    assert "taught answering 75.0 [" in page.waits_for(".open figure tbody tr")[0].text
+    title = "document.querySelector('.open svg use title').textContent"
+    assert page.asks(title).startswith("taught\nanswering\n75.0 [")
+
+
+def test_a_trip_by_keyboard_alone(page: Reader) -> None:
+    """From the first screen to a sorted view of two models, and down to a query's answers."""
+    page.open("index.html")
+    page.tabs_to("#views a", "made_up")
+    page.types(ENTER)
+    page.waits_for("#made_up")
+    page.tabs_to("#models button", "third")
+    page.types(" ")
+    page.tabs_to("#models button", "untaught")
+    page.types(" ")
+    assert page.drawn() == {"third", "untaught"}
+    page.tabs_to(".open select")
+    page.types("micro")
+    assert "mean=micro" in page.window.current_url
+    page.tabs_to(".open .choice th button", "acc@5")
+    page.types(ENTER)
+    values = [float(text.split()[0]) for text in page.cells(3)]
+    assert values == sorted(values, reverse=True)
+    page.open("index.html#made_up/query-by-query")
+    page.tabs_to(".open ul a", "Show single queries")
+    page.types(ENTER)
+    page.tabs_to("#groups button", "A right, B not")
+    page.types(ENTER)
+    page.tabs_to("#list a")
+    page.types(ENTER)
+    page.waits_for("#query tbody tr")
+    page.tabs_to("#query button", "Close")
+    page.types(ENTER)
+    assert not page.finds("#query tbody tr")
+
+
+def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
+    page.open("index.html#made_up/query-by-query")
+    page.clicks("a", "Show single queries")
+    page.clicks("button", "A right, B not")
+    assert "show=only-a" in page.window.current_url
+    page.finds("input[type=search]")[0].send_keys("may_treat-3")
+    [row] = page.finds("#list tbody tr")
+    assert row.text.split()[:2] == ["full-may_treat-3", "may_treat"]
+    page.clicks("#list a", "full-may_treat-3")
+    lines = [line.text for line in page.waits_for("#query tbody tr")]
+    assert len(lines) == 8  # three models, one by two methods, two variants; no sweeps
+    assert lines[2].startswith("taught · contrastive ✓ C1 C2 C3")
+    assert "drug" not in page.asks("document.documentElement.outerHTML")
+    page.clicks("a", "made_up in numbers")
+    assert page.waits_for("#made_up")
+
+
+def test_two_models_keep_their_names_down_to_queries_and_are_compared_by_relation(
+    page: Reader,
+) -> None:
+    """With the p of the same test in Python."""
+    page.open("index.html#made_up/query-by-query?models=untaught,third")
+    page.clicks("a", "Show single queries")
+    page.waits_for("#controls select")
+    chosen = page.asks("[...document.querySelectorAll('select')].map(menu => menu.value)")
+    assert [text.split()[0] for text in chosen if " · " in text] == ["untaught", "third"]
+    page.open("queries/made_up.html#a=taught · contrastive&b=untaught · contrastive")
+    page.clicks("#relations summary")
+    rows = [row.text.split() for row in page.waits_for("#relations tbody tr")]
+    assert all(row[4].startswith("+") for row in rows)
+    names = sorted(row[0] for row in rows)
+    for order in (names, names[::-1]):
+        page.clicks("#relations th button", "relation")
+        assert [row.text.split()[0] for row in page.finds("#relations tbody tr")] == order
+    for shares in ([1, 1, 1, 0], [2, -2], [1] * 9 + [-1] * 2, [3, -1, 1, 1, 1, -2, 1, 1]):
+        p = page.asks(f"permutation({shares})")
+        assert p == pytest.approx(permutation(np.array(shares, float)))
+    assert page.asks("holm([0.01, 0.04, 0.03])") == pytest.approx([0.03, 0.06, 0.06])
+    assert page.asks("[0.0312, 1e-7, 1, 0.0486].map(pValue)") == [
+        *("p = 0.03", "p < 0.001", "p = 1", "p = 0.0486")
+    ]
+
+
+def test_the_skip_link_leads_to_the_content_and_keeps_the_address(page: Reader) -> None:
+    page.open("index.html#made_up?models=third")
+    page.types(TAB)
+    page.types(ENTER)
+    assert page.asks("document.activeElement.id") == "main"
+    assert "models=third" in page.window.current_url
+    assert "made_up: third" in page.asks("document.getElementById('status').textContent")
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
+    for dark in (False, True):
+        set_view(page.window, width, dark=dark)
+        for view in (*(f"index.html{view}" for view in VIEWS), "queries/made_up.html"):
+            page.open(view)
+            assert page.asks("document.documentElement.scrollWidth") <= width, view
+    page.open("queries/made_up.html#query=full-may_treat-3")
+    page.waits_for("#query tbody tr")
+    long_name = "'a/long_name'.repeat(9)"
+    page.window.execute_script(f"document.querySelector('#query h2').textContent = {long_name}")
+    assert page.asks("document.documentElement.scrollWidth") <= width
+
+
+def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
+    set_view(page.window, dark=True)
+    page.open("index.html#made_up")
+    shade = "getComputedStyle(document.body).backgroundColor"
+    assert page.asks(shade) == "rgb(18, 23, 29)"
+    ink = "getComputedStyle(document.querySelector('.open svg text')).fill"
+    assert page.asks(ink) == "rgb(228, 233, 239)"
+    page.window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert page.asks(ink) == "rgb(28, 36, 48)"
+    assert page.window.execute_cdp_cmd("Page.printToPDF", {})["data"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sixteen_models_of_long_names_fit(page: Reader, many_models: Path, width: int) -> None:
+    """No view is wider than the screen; all names are in rows, the best model first."""
+    set_view(page.window, width)
+    many = Reader(page.window, many_models)
+    for view in VIEWS:
+        many.open(f"index.html{view}")
+        assert many.asks("document.documentElement.scrollWidth") <= width, view
+        assert many.asks("document.querySelectorAll('#models button').length") == 16
+    many.open("index.html")
+    by_model = "[...document.querySelectorAll('#leaderboard .choice')].pop()"
+    first = f"{by_model}.querySelector('[data-name]')"
+    assert many.asks(f"{first}.dataset.name") == "each model's best"
+    cells = many.asks(
+        f"[...{first}.querySelectorAll('tbody tr')].map(row => row.cells[1].dataset.sort)"
+    )
+    values = [float(cell) for cell in cells]
+    assert len(values) == 16
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.skipif(not AXE, reason="MEDPROBE_AXE does not name axe.min.js")
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_axe_finds_nothing(page: Reader, many_models: Path, width: int, dark: bool) -> None:
+    """On any view, of three and of sixteen models, and on the query page."""
+    set_view(page.window, width, dark=dark)
+    script = Path(AXE).read_text(encoding="utf-8")
+    addresses = [f"index.html{view}" for view in VIEWS]
+    pages = [
+        (page, [*addresses, *(f"queries/made_up.html{view}" for view in QUERY_VIEWS)]),
+        (Reader(page.window, many_models), addresses),
+    ]
+    for reader, views in pages:
+        for view in views:
+            reader.open(view)
+            if "query=" in view:
+                reader.waits_for("#query tbody tr")
+            reader.asks("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            page.window.execute_script(script)
+            run = "const done = arguments[0]; axe.run().then(found => done(found.violations))"
+            assert page.window.execute_async_script(run) == [], view

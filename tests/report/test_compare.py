@@ -1,0 +1,334 @@
+"""The comparison: its table, its tests and its page."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import transformers
+
+from helpers.render_helpers import check_snapshot
+from helpers.toy_project import METADATA, NAMED, NAMES, project, score_once
+from medprobe.core import places
+from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.metrics.results import COMPARISON
+from medprobe.pipeline.stages.compare import compare, with_names, write_pages_of_benchmark
+from medprobe.pipeline.stages.significance import significance
+from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
+from medprobe.report.breakdowns import breakdowns
+from medprobe.report.numbers import format_value
+from medprobe.report.page import chapters, render
+from medprobe.report.results import Results
+from medprobe.report.sections import published, statistics
+from medprobe.tracking import lineage
+
+MODELS = Models(
+    masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
+)
+PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED | {"models": MODELS})
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        project(folder, monkeypatch)
+        lines = [
+            f"S{i},drug {i},{relation},C{i % 5},x,{i % 3}"
+            for relation in ("may_treat", "may_prevent")
+            for i in range(10)
+        ]
+        header = "subject_cui,subject,relation,object_cui,object,times"
+        statistics = Path("outputs/benchmarks/made_up/statistics.csv")
+        statistics.write_text(
+            "subset,relation,queries,answers_per_query,answer_characters\n"
+            "full,all,20,1.0,13.2\nfull,may_treat,10,1.0,13.2\n"
+        )
+        shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
+        facts = places.MODELS / "taught" / "facts.csv"
+        facts.write_text("\n".join([header, *lines]) + "\n")
+        score_once(PARAMS)
+        table = places.PREDICTIONS / "taught/contrastive/made_up.parquet"
+        record = places.RUNS / "taught/contrastive/made_up.json"
+        with lineage.recorded(record, table, {"device": "a quick one", "tokens": 1234}):
+            pass
+        significance(PARAMS)
+        compare(PARAMS)
+        compare(PARAMS, Path("again"))
+    return folder / "reports"
+
+
+def test_a_page_of_numbers_without_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, monkeypatch)
+    statistics = "subset,relation,queries,chance_at_1\nfull,may_treat,10,0.2\n"
+    Path("outputs/benchmarks/made_up/statistics.csv").write_text(statistics)
+    score_once(PARAMS)
+    for path in places.SCORES.glob("*/*.json"):
+        numbers = re.sub(r'"(low|high)": [-\d.e]+,?', "", path.read_text())
+        path.write_text(re.sub(r",\s*}", "}", numbers))
+    significance(PARAMS)
+    compare(PARAMS)
+    assert "made_up" in Path("reports/index.html").read_text()
+
+
+def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
+    table = pd.read_csv(reports / "comparison.csv")
+    assert list(table) == COMPARISON
+    where = table.set_index(["subset", "relation", "model", "method", "metric"])
+    row = where.loc[("full", "macro", "taught", "contrastive", "acc_at_1")]
+    assert (row["value"], row["n"]) == (0.75, 20)
+    assert row["low"] < 0.75 < row["high"]
+    assert ("full", "may_treat", "untaught", "contrastive:original", "acc_at_5") in where.index
+    assert not table.duplicated(COMPARISON[:6]).any()
+
+
+def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[str], Path]) -> None:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
+    lengths = [len(tokenizer(name, add_special_tokens=False)["input_ids"]) for name in NAMES]
+    benchmark_statistics = pd.read_csv(reports / "statistics.csv")
+    where = benchmark_statistics.set_index(["subset", "relation", "model", "metric"])["value"]
+    assert where["full", "all", "any", "queries"] == 20
+    assert where["full", "may_treat", "any", "queries"] == 10
+    assert where["full", "all", "any", "relations"] == 1
+    assert where["full", "all", "any", "answer_characters"] == 13.2
+    mean = sum(lengths) / len(NAMES)
+    assert where["full", "all", "taught", "tokens_per_answer"] == pytest.approx(mean)
+    share = lengths.count(1) / len(NAMES)
+    assert where["full", "all", "taught", "single_token_share"] == pytest.approx(share)
+    counted = [where["full", "all", "taught", name] for name in ("names", "same_names")]
+    assert counted == [len(NAMES), 0]
+    of_two = lengths.count(2) / len(NAMES)
+    assert where["full", "all", "taught", "answers_of_2"] == pytest.approx(of_two)
+    assert len([*(reports / "figures").glob("*-tokens.svg")]) == 1
+    table = pd.read_csv(reports / "comparison.csv")
+    assert set(table["model"]) == {"taught", "untaught"}
+    assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()
+
+
+def test_a_file_beside_the_page_says_how_and_when_the_results_were_made(reports: Path) -> None:
+    provenance = (reports / "provenance.js").read_text()
+    for text in ("tokens per second", "a quick one", "torch", "UTC", "medprobe "):
+        assert text in provenance, text
+    assert 'src="provenance.js"' in (reports / "index.html").read_text()
+
+
+def test_the_same_input_gives_the_same_bytes(reports: Path) -> None:
+    again = reports.parent / "again"
+    files = {path.relative_to(reports) for path in reports.rglob("*") if path.is_file()}
+    assert len(files) > 6
+    files.remove(Path("provenance.js"))
+    for name in files:
+        assert (again / name).read_bytes() == (reports / name).read_bytes(), name
+
+
+def test_the_page_is_whole_and_needs_no_network(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    links = re.findall(r"""(?:src|href)=["']([^"'#]+)""", page)
+    assert "queries/made_up.html" in links
+    assert all(link == "data:," or (reports / link).is_file() for link in links), links
+    assert "url(http" not in page
+    assert "@import" not in page
+
+    open_tags: list[str] = []
+
+    class Checker(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list) -> None:
+            if tag not in ("meta", "br", "link"):
+                open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert open_tags.pop() == tag
+
+        def handle_startendtag(self, tag: str, attrs: list) -> None:
+            pass
+
+    Checker().feed(page)
+    assert open_tags == []
+
+
+def test_the_figures_are_files(reports: Path) -> None:
+    figures = {path.stem for path in (reports / "figures").glob("*.svg")}
+    assert {"made_up-full-models", "made_up-relations", "made_up-full-contrastive-step"} <= figures
+
+
+def test_every_heading_has_an_address(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    addresses = re.findall(r'<h[1-6] id="([^"]+)"', page)
+    assert len(addresses) == len(set(addresses)) == len(re.findall(r"<h[1-6]\b", page)) > 8
+    assert {"top", "made_up/made_up", "reading/all-metrics"} <= set(addresses)
+
+
+def test_the_page_shows_the_drawings_that_papers_get(reports: Path) -> None:
+    page = (reports / "index.html").read_text()
+    files = [*(reports / "figures").glob("*.svg")]
+    assert page.count("<svg") >= len(files) > 4
+    assert all(path.read_text() in page for path in files)
+
+
+def test_breakdowns_hold_the_numbers_of_the_table() -> None:
+    rows = [
+        ("facts", "full", "causes", "a", "x", "acc_at_1", 0.5, 0.4, 0.6, 10, None),
+        ("facts", "full", "treats", "a", "x", "acc_at_1", 0.25, 0.2, 0.3, 19_003, None),
+        ("facts", "full", "treats", "b", "x", "acc_at_1", 0.75, 0.7, 0.8, 19_003, None),
+        ("facts", "full", "treats", "b", "x:step-3", "acc_at_1", 0.9, 0.9, 0.9, 19_003, None),
+        ("facts", "full", "macro", "a", "x", "acc_at_1", 0.4, 0.3, 0.5, 19_013, None),
+        ("facts", "full/read:over-9", "micro", "a", "x", "acc_at_1", 0.1, 0.1, 0.1, 4, None),
+        ("facts", "full/read:1-9", "micro", "a", "x", "acc_at_1", 0.2, 0.2, 0.2, 5, None),
+        ("facts", "full/read:1-9", "treats", "a", "x", "acc_at_1", 0.3, 0.3, 0.3, 5, None),
+    ]
+    results = Results(
+        comparison=pd.DataFrame(rows, columns=COMPARISON), benchmarks={"facts": METADATA}
+    )
+    relation, read = (breakdowns(results, "facts", "full")[by] for by in ("relation", "times read"))
+    assert relation.heads == ["model", "method", "causes (10)", "treats (19,003)"]
+    assert [[getattr(cell, "text", cell) for cell in row] for row in relation.rows] == [
+        ["b", "x", "–", "75.0  [70.0, 80.0]"],
+        ["a", "x", "50.0  [40.0, 60.0]", "25.0  [20.0, 30.0]"],
+    ]
+    assert read.heads[2:] == ["1-9 (5)", "over-9 (4)"]
+    assert len(read.rows) == 1
+
+
+@pytest.mark.parametrize("invented", [False, True])
+def test_prompts_are_on_a_shared_page_only_where_they_are_open(
+    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invented: bool
+) -> None:
+    monkeypatch.chdir(reports.parent)
+    replace(METADATA, invented=invented).write(tmp_path / "made_up.json")
+    monkeypatch.setattr(places, "ABOUT", tmp_path)
+    tables = sorted(places.PREDICTIONS.glob("*/*/made_up.parquet"))
+    write_pages_of_benchmark([(tmp_path, "../index.html")], ("made_up", tables))
+    page = (tmp_path / "made_up.html").read_text() + (tmp_path / "made_up/0.js").read_text()
+    assert ("drug 1 might treat" in page) == ("corvin" in page) == invented
+
+
+def test_nothing_of_the_prompts_is_on_the_report(reports: Path) -> None:
+    pages = [*reports.glob("*.html"), *reports.glob("*.js")]
+    assert len(pages) == 2
+    for page in pages:
+        assert "drug 1" not in page.read_text(), page
+        assert "corvin" not in page.read_text(), page
+    query_pages = reports.parent / places.QUERIES
+    page_text = (query_pages / "made_up.html").read_text() + (
+        query_pages / "made_up" / "0.js"
+    ).read_text()
+    assert "drug 1 might treat" in page_text and "corvin" in page_text
+
+
+def test_the_chapters_of_a_paper_s_model() -> None:
+    """Published numbers, the benchmark's own counts, and what its rules left out."""
+    keys = ("facts", "full", "macro", "mine", "contrastive", "acc_at_1")
+    counted = {"relation": ["treats", "causes", "all"], "queries": [1200, 34, 1234]}
+    dropped = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
+    results = Results(
+        comparison=pd.DataFrame([(*keys, 0.04, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
+        benchmarks={"facts": METADATA},
+        builders={"facts": "medlama_released"},
+        statistics={"facts": pd.DataFrame({"subset": "full", **counted})},
+        left_out={"facts": dropped},
+        published={"mine": "BioBERT v1.1"},
+        queries=frozenset({"facts"}),
+        unlisted={"facts": ["perplexity", "y"]},
+    )
+    check_snapshot("published", chapters(results))
+
+
+@pytest.mark.parametrize(
+    ("value", "queries", "verdict"),
+    [(0.034, 1000, "within one"), (0.04, 1000, "3.6"), (0.034, 999, "–")],
+)
+def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
+    value: float, queries: int, verdict: str
+) -> None:
+    """BioBERT by Contrastive-Probe in print: 3.28 ± 0.20 on 19 relations of 1,000 queries."""
+    keys = ("facts", "full", "macro", "mine", "contrastive", "acc_at_1")
+    relations = [f"relation {number}" for number in range(19)]
+    counted = pd.DataFrame({"subset": "full", "relation": relations, "queries": queries})
+    results = Results(
+        comparison=pd.DataFrame([(*keys, value, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
+        benchmarks={"facts": replace(METADATA, invented=False)},
+        builders={"facts": "medlama_released"},
+        statistics={"facts": counted},
+        published={"mine": "BioBERT v1.1"},
+    )
+    [section] = published.section(results, "facts")
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    [row] = table.rows
+    cell = row[[*table.heads].index("in deviations")]
+    assert (cell.text if isinstance(cell, Cell) else cell) == verdict
+
+
+def test_counts_in_print_stand_next_to_those_of_the_papers_data() -> None:
+    """MedLAMA's Table 6: 19 relations, 19 thousand queries, 2.3 answers each."""
+    of_relations = {"relation": ["treats", "causes"], "queries": [1000, 234]}
+    of_all = {"relation": ["all"], "queries": [1234], "answers_per_query": [2.25]}
+    counted = pd.concat([pd.DataFrame(of_relations), pd.DataFrame(of_all)]).assign(subset="full")
+
+    def blocks(*, invented: bool) -> list[Block]:
+        results = Results(
+            comparison=pd.DataFrame(columns=COMPARISON),
+            benchmarks={"facts": replace(METADATA, invented=invented)},
+            builders={"facts": "medlama_released"},
+            statistics={"facts": counted},
+        )
+        return [block for part in statistics.section(results, "facts") for block in part.blocks]
+
+    tables = [block for block in blocks(invented=False) if isinstance(block, Table)]
+    [table] = [table for table in tables if table.caption.startswith("Counts in print")]
+    rows = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in table.rows]
+    assert rows == [
+        ["queries", "1,234", "19,000"],
+        ["relations", "2", "19"],
+        ["answers per query", "2.25", "2.3"],
+    ]
+    assert len(blocks(invented=True)) == len(blocks(invented=False)) - 1
+
+
+def test_every_text_is_escaped() -> None:
+    name = "<b>&'\""
+    blocks = [Table([name], [[name], [Cell(name, 1.0, 0.5)]], name), Links([("#" + name, name)])]
+    results = Results(pd.DataFrame(columns=COMPARISON))
+    page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
+    assert "<b>&'" not in page
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 14
+
+
+def test_the_chapters_of_twins(reports: Path) -> None:
+    """Which model is the untaught twin is what params.yaml says."""
+    tables = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
+    results = Results(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
+    check_snapshot("twins", chapters(results))
+    [_, alone] = chapters(replace(results, twins={}))
+    assert not any("calibration" in name for name in drawings(alone.parts))
+
+
+def test_a_number_that_is_none_is_a_dash() -> None:
+    assert format_value("acc_at_1", float("nan")) == "–"
+
+
+@pytest.mark.parametrize(("text", "shown_names"), [(False, ["C2", "chf"]), (True, ["chf", "gout"])])
+def test_a_concept_goes_by_a_name_that_a_paper_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool, shown_names: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = places.BENCHMARKS / "own"
+    folder.mkdir(parents=True)
+    chf = "C0018802"
+    names = [(chf, "Congestive heart failure", True), (chf, "CHF", False), ("C2", "gout", True)]
+    pd.DataFrame(names, columns=["cui", "name", "preferred"]).to_parquet(folder / "names.parquet")
+    rows = [
+        ("own", "symptoms", relation, "a", "classifier", "f1", 0.5, 0.4, 0.6, 9, None)
+        for relation in (chf, "C2", "macro")
+    ]
+    rows.append(("other", *rows[0][1:]))
+    scores = pd.DataFrame(rows, columns=COMPARISON)
+    named = with_names(scores, ["own", "other"], text=text)
+    assert named[named["benchmark"] == "own"]["relation"].tolist() == [*shown_names, "macro"]
+    assert named[named["benchmark"] == "other"]["relation"].tolist() == [chf]

@@ -1,0 +1,111 @@
+"""The page's first screen: who leads, by how much, and how sure that is, from made-up tables."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from helpers.render_helpers import check_snapshot
+from helpers.toy_project import METADATA
+from medprobe.metrics.results import COMPARISON
+from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.report.leaderboard import leaderboard
+from medprobe.report.results import Results
+from medprobe.report.standings import Standing, standing
+
+
+def row(benchmark: str, model: str, value: float, method: str = "fill_mask") -> dict[str, object]:
+    keys = (benchmark, "full", "macro", model, method, "acc_at_1")
+    rest = {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 100}
+    return {**dict.fromkeys(COMPARISON), **dict(zip(COMPARISON[:6], keys, strict=True)), **rest}
+
+
+def compared(benchmark: str, a: str, b: str, difference: float, p: float) -> dict[str, object]:
+    about = {
+        **{"benchmark": benchmark, "subset": "full", "metric": "acc_at_1"},
+        **{"model_a": a, "method_a": "fill_mask", "model_b": b, "method_b": "fill_mask"},
+        **{"difference": difference, "p_holm": p},
+    }
+    return {**dict.fromkeys(SIGNIFICANCE), **about}
+
+
+def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> Results:
+    names = dict.fromkeys(str(number_row["benchmark"]) for number_row in rows)
+    return Results(
+        pd.DataFrame(rows, columns=COMPARISON),
+        pd.DataFrame(tests, columns=SIGNIFICANCE),
+        benchmarks=dict.fromkeys(names, METADATA),
+    )
+
+
+def of_facts(table_results: Results, metric: str = "acc_at_1") -> Standing:
+    best_standing = standing(table_results, "facts", "full", metric)
+    assert best_standing
+    return best_standing
+
+
+def test_the_first_screen() -> None:
+    """`sure`: a clear lead; `close`: none, and chance in its interval; `split`: the best of another
+    method; `equal`: a tie; `copied`: a control that is as good."""
+    control = {"method_b": "fill_mask:copy"}
+    rows = [
+        *(row("sure", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))),
+        *(row("close", "fair", 0.31), row("close", "good", 0.3)),
+        *(row("split", "good", 0.9), row("split", "poor", 0.4)),
+        row("split", "other", 0.89, "likelihood"),
+        *(row("equal", "good", 0.5), row("equal", "other", 0.5, "likelihood")),
+        *(row("copied", "good", 0.5), row("copied", "fair", 0.3)),
+        *(row("copied", name, 0.45, "fill_mask:copy") for name in ("good", "fair")),
+    ]
+    tests = [
+        compared("sure", "fair", "good", -0.4, 1e-6),
+        compared("sure", "good", "poor", 0.5, 1e-6),
+        compared("sure", "fair", "poor", 0.1, 0.4),
+        compared("close", "fair", "good", 0.01, 0.9),
+        compared("split", "good", "poor", 0.5, 1e-6),
+        compared("copied", "good", "fair", 0.2, 0.01),
+        {**compared("copied", "good", "good", 0.05, 0.2), **control},
+        {**compared("copied", "fair", "fair", -0.15, 0.01), **control},
+    ]
+    counted = {"subset": ["full"], "relation": ["treats"]}
+    table_results = replace(
+        results(rows, tests),
+        statistics={
+            "sure": pd.DataFrame({**counted, "chance_at_1": [0.02]}),
+            "close": pd.DataFrame({**counted, "chance_at_1": [0.28]}),
+        },
+        twins={"fair": "good"},
+        invented=frozenset({"good", "fair", "another"}),
+    )
+    check_snapshot("leaderboard", leaderboard(table_results))
+
+
+def test_a_lead_is_clear_over_all_models_of_its_method_or_not_at_all() -> None:
+    rows = [row("facts", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))]
+    near, far = compared("facts", "good", "fair", 0.4, 1e-6), ("facts", "good", "poor", 0.5)
+    assert of_facts(results(rows, [near, compared(*far, 1e-6)])).clear
+    assert not of_facts(results(rows, [near, compared(*far, 0.2)])).clear
+    assert not of_facts(results(rows, [near])).clear
+
+
+def test_where_low_is_good_the_lowest_leads() -> None:
+    rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
+    table_results = results([{**number_row, "metric": "perplexity"} for number_row in rows], [])
+    assert of_facts(table_results, "perplexity").best["model"] == "other"
+
+
+def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
+    rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
+    rows += [row("facts", "other", 0.9, "fill_mask:always-true")]
+    rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
+    rows += [row("facts", "other", 0.7, "mask_average:relation")]
+    facts_standing = of_facts(results(rows, []))
+    assert (facts_standing.best["model"], facts_standing.other_models["value"].tolist()) == (
+        "one",
+        [0.4],
+    )
+
+
+def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
+    [chapter] = leaderboard(results([row("facts", "one", 0.5)], []))
+    assert (chapter.about, len(chapter.parts)) == ([], 1)
+    assert leaderboard(results([], [])) == []

@@ -1,0 +1,98 @@
+"""Drawings for the page and for papers: what stands where, and what they say."""
+
+import re
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from medprobe.report.figures import plots
+from medprobe.report.figures.rows import Drawing
+
+
+def test_every_point_has_its_name_and_numbers_in_the_file() -> None:
+    points = [(100 + 9 * n, 20 + n % 3, f"a data set {n}") for n in range(9)]
+    rows = pd.DataFrame(points, columns=["x", "y", "name"])
+    rows["kind"] = ["first", "second", "second"] * 3
+    svg = plots.points(rows, "x", "y", "kind", ("perplexity", "acc@1"), name="name")
+    for x, y, name in points:
+        assert f"{name}\nperplexity {x}\nacc@1 {y}" in titles(svg)
+        assert f">{name}</text>" in svg  # next to its point
+    for number, kind in enumerate(("first", "second")):
+        marks = re.search(rf'<g [^>]*data-series="{kind}".*?</g>', svg, re.DOTALL)
+        assert marks and plots.COLOURS[number].casefold() in marks[0].casefold()
+    assert svg.count("data-series=") == 2
+
+
+def test_names_of_neighbouring_points_are_on_different_sides() -> None:
+    rows = pd.DataFrame({"x": [90, 91, 900], "y": [1.0, 1.001, 2.0], "name": ["ab", "cd", "ef"]})
+    svg = plots.points(rows.assign(kind="k"), "x", "y", "kind", ("x", "y"), name="name")
+    anchors = {name: side for side, name in re.findall(r"text-anchor:(\w+)[^>]*>(ab|cd|ef)<", svg)}
+    assert anchors == {"ab": "start", "cd": "end", "ef": "start"}
+
+
+def test_a_long_logarithmic_axis_has_powers_of_ten_alone() -> None:
+    """Their labels do not overlap."""
+    for highest, words in ((190, {"100", "200"}), (12000, {"100", "1,000", "10,000"})):
+        rows = pd.DataFrame({"x": [90, highest], "y": [1, 2], "name": ["a", "b"]})
+        svg = plots.points(rows, "x", "y", "name", ("perplexity", "acc@1"), name="name")
+        labels = {
+            text for text in re.findall(r">([\d,]+)</text>", svg) if int(text.replace(",", "")) > 60
+        }
+        assert labels == words
+
+
+ROWS = pd.DataFrame(
+    [
+        ("a", "first method", 0.5, 0.25, 0.75),
+        ("b <c>", "first method", 0.125, 0.125, 0.125),
+        ("a", "second", float("nan"), float("nan"), float("nan")),
+    ],
+    columns=["model", "method", "value", "low", "high"],
+)
+MARK_TEXTS = ["a\nfirst method\n50.0 [25.0, 75.0]", "b <c>\nfirst method\n12.5"]
+
+
+def titles(svg: str) -> list[str]:
+    """What the marks of a drawing say."""
+    root = ElementTree.fromstring(svg)
+    return [title.text or "" for title in root.iter("{http://www.w3.org/2000/svg}title")]
+
+
+def test_each_mark_says_its_numbers() -> None:
+    assert titles(plots.intervals(ROWS, "method", "model", "acc@1", True)) == MARK_TEXTS
+    assert titles(plots.curves(ROWS, "method", "model", ("method", "acc@1"), True)) == MARK_TEXTS
+    shares = pd.DataFrame({"rises": [0.25, 0.5], "stays": [0.75, 0.5]}, index=["a", "b"])
+    bars = ["rises\na\n25.0", "rises\nb\n50.0", "stays\na\n75.0", "stays\nb\n50.0"]
+    assert titles(plots.stacked(shares, "share")) == bars
+
+
+def test_a_series_can_be_chosen_on_the_page() -> None:
+    svg = plots.intervals(ROWS, "method", "model", "acc@1", True)
+    assert re.findall('data-series="([^"]*)"', svg) == ["a", "a", "b &lt;c&gt;", "b &lt;c&gt;"]
+
+
+def test_a_series_looks_the_same_in_several_drawings() -> None:
+    alone = ROWS[ROWS["model"] == "b <c>"]
+    svg = plots.intervals(alone, "method", "model", "acc@1", True, order=["a", "b <c>", "z"])
+    assert plots.COLOURS[1].lower() in svg and plots.COLOURS[0].lower() not in svg
+
+
+def test_a_drawing_is_small_and_suits_any_page() -> None:
+    drawn = Drawing("a", plots.intervals(ROWS, "method", "model", "acc@1", True), 'of "a" & b')
+    assert drawn.svg.startswith("""<svg aria-label='of "a" &amp; b' """)
+    assert 'role="img"' in drawn.svg and 'fill="currentColor"' in drawn.svg
+    for needless in ("clip", "metadata", "<style", "DejaVu", "<!--", "#123456", "#000000"):
+        assert needless not in drawn.svg
+    assert len(drawn.svg) < 6_000
+
+
+def test_long_legends_take_no_room_from_what_is_drawn() -> None:
+    names = [f"the name of data set {n}, template-free" for n in range(12)]
+    many = pd.DataFrame([(name, x, 0.5, 0.5, 0.5) for name in names for x in (1, 2)])
+    many.columns = ["name", "x", "value", "low", "high"]
+    heights = [
+        float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)[0])
+        for rows in (many, many[many["name"] == names[0]])
+        for drawn in [plots.curves(rows, "x", "name", ("x", "y"), True)]
+    ]
+    assert heights[0] - heights[1] > 150

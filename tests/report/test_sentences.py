@@ -1,0 +1,300 @@
+"""The sections on made-up tables: they say what the paired tests say, and no more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.render_helpers import check_snapshot, lines
+from helpers.toy_project import METADATA
+from medprobe.core.params import ScoreParams
+from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
+from medprobe.metrics import Scoring, catalog
+from medprobe.metrics.benchmark_statistics import statistics
+from medprobe.metrics.results import COMPARISON, to_rows
+from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query, significance
+from medprobe.metrics.summary import summarise, weighted
+from medprobe.papers.context.benchmarks import context
+from medprobe.papers.context.sections import ucm
+from medprobe.papers.medlama.sections import sweeps
+from medprobe.papers.template_free.sections import template_free
+from medprobe.report import standings
+from medprobe.report.results import Results
+from medprobe.report.sections import differences, models, published
+from medprobe.report.standings import Standing, standing
+from medprobe.report.verdicts import MARK, p_value
+
+SCORING = Scoring(ScoreParams(bootstrap=200), 1)
+System = tuple[str, str]
+
+
+def values(numbers: Sequence[float], metric: str, subset: str = "full") -> pd.DataFrame:
+    """One value a query, which is a cluster of its own."""
+    names = [f"q{number}" for number in range(len(numbers))]
+    about = {"variant": "", "replicate": "", "query_id": names, "subset": subset, "cluster": names}
+    return pd.DataFrame({**about, "relation": "may_treat", metric: list(numbers)})
+
+
+def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object) -> Results:
+    """The scores of systems and their paired tests, of a benchmark judged by this metric."""
+    rows = []
+    for (model, method), table in systems.items():
+        name, _, variant = method.partition(":")
+        all_scores = summarise(table.assign(variant=variant), SCORING, [*catalog().values()])
+        rows += list(to_rows({"facts": all_scores}, model, name))
+    tables = {name: average_by_query(weighted(table)) for name, table in systems.items()}
+    metadata = replace(METADATA, primary_metric=metric)
+    provenance = {
+        "comparison": pd.DataFrame(rows, columns=COMPARISON),
+        "significance": significance(tables, "facts", SCORING.params, 1),
+        "benchmarks": {"facts": metadata},
+    }
+    return Results(**{**provenance, **about})  # type: ignore[arg-type]
+
+
+def hits(right: int, of: int) -> list[float]:
+    return [1.0] * right + [0.0] * (of - right)
+
+
+def best(page_results: Results, metric: str = "acc_at_1", subset: str = "full") -> Standing:
+    best_standing = standing(page_results, "facts", subset, metric)
+    assert best_standing
+    return best_standing
+
+
+def counted(answers: int) -> dict[str, pd.DataFrame]:
+    """The statistics of a benchmark of ten queries with so many names."""
+    names = [f"name {number}" for number in range(answers)]
+    query_rows = [
+        (f"q{n}", "facts", "may_treat", "s", f"S{n}", "[Y]", [names[n]], [""], "full")
+        for n in range(10)
+    ]
+    benchmark = BenchmarkTables(
+        pd.DataFrame(query_rows, columns=QUERY_COLUMNS),
+        pd.DataFrame([(name, "", "", "full") for name in names], columns=CANDIDATE_COLUMNS),
+    )
+    return {"facts": statistics(benchmark)}
+
+
+def test_the_sections_of_a_benchmark() -> None:
+    """`one` leads `other`; a control, a variant that ranks fewer names, rewiring that moves little
+    or nothing, ties that matter, and chance."""
+    right = {
+        ("one", "x"): 30,
+        ("other", "x"): 10,
+        ("one", "x:original"): 28,
+        ("other", "x:original"): 10,
+        ("one", "x:relation"): 36,
+        ("one", "x:always-true"): 12,
+        ("other", "y"): 25,
+    }
+    systems = {
+        system: values(hits(n, 40), "acc_at_1").assign(acc_at_1_tied=hits(n + (n == 30), 40))
+        for system, n in right.items()
+    }
+    page_results = results(systems, "acc_at_1", statistics=counted(20))
+    sections = (models.section, sweeps.section, differences.section)
+    check_snapshot(
+        "facts", [part for section in sections for part in section(page_results, "facts")]
+    )
+
+
+def test_a_difference_of_few_queries_is_marked() -> None:
+    systems = {("one", "x"): hits(5, 8), ("other", "x"): hits(3, 8)}
+    page_results = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
+    assert not best(page_results).clear
+    assert f"| +25.0 {MARK} (p = 0.5) |" in "".join(
+        lines(standings.table("", [("", best(page_results))]))
+    )
+
+
+def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
+    """`one` is right wherever the first two of four answers are: all places have the same p."""
+    answers = np.arange(60) // 15
+    systems = {
+        ("one", "x"): values((answers < 2).astype(float), "acc_at_1").assign(answer=answers),
+        ("other", "x"): values(np.zeros(60), "acc_at_1").assign(answer=answers),
+    }
+    page_results = results(systems, "acc_at_1")
+    test = page_results.significance.iloc[0]
+    assert test["p_holm"] < 1e-6 and test["p_relation_holm"] > LEVEL
+    text = "".join(
+        line for part in differences.section(page_results, "facts") for line in lines(part)
+    )
+    assert "| full | models under one method | 1 | 0 |" in text
+    text_of_p = p_value(test["p_relation_holm"]).removeprefix("p = ")
+    assert f"| {text_of_p} | no |" in text
+    entry = standings.table("", [("", best(page_results))])
+    assert f"{MARK} (p = {text_of_p})" in "".join(lines(entry))
+
+
+def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
+    """F1 as released has no tests; the control that says yes to everything has a value in it."""
+    systems = {("one", "x"): hits(6, 10), ("one", "x:always-true"): hits(9, 10)}
+    tables = {key: values(x, "f1_as_released") for key, x in systems.items()}
+    untested = pd.DataFrame(columns=SIGNIFICANCE)
+    page_results = results(tables, "f1_as_released", significance=untested)
+    (control,) = best(page_results, "f1_as_released").baselines
+    assert (control.name, control.value, control.evidence) == ("x:always-true", 0.9, "not tested")
+    assert not control.beaten and control.mark == ""
+
+
+def test_one_model_alone_is_compared_with_nobody() -> None:
+    page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
+    assert not best(page_results).rivals
+    assert differences.section(page_results, "facts") == []
+
+
+def test_six_diseases_show_nothing_however_far_apart() -> None:
+    """The intervals of .6 and .33 may not overlap; of six diseases no test says so."""
+    good, poor = [0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [0.3, 0.3, 0.5, 0.3, 0.3, 0.3]
+    systems = {
+        (model, "classifier"): values([*numbers], "f1")
+        for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
+    }
+    page_results = results(systems, "f1")
+    assert not best(page_results, "f1").clear
+    page_results.benchmarks["facts"] = replace(page_results.benchmarks["facts"], cluster="target")
+    page_lines = [
+        line for part in differences.section(page_results, "facts") for line in lines(part)
+    ]
+    assert "| full | models under one method | 3 | 0 | ∞ |" in page_lines
+    assert any("with so few diseases" in line for line in page_lines)
+
+
+def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
+    """Answers are counted by the benchmark's rule; a relation ranks the names of its type."""
+    names = [("Gout", "treats"), ("gout", "treats"), ("flu", "treats"), ("rash", "causes")]
+    query_rows = [
+        ("q0", "facts", "treats", "s", "S", "[Y]", ["the gout"], [""], "full"),
+        ("q1", "facts", "causes", "s", "S", "[Y]", ["rash"], [""], "full"),
+        ("q2", "facts", "causes", "s", "S", "[Y]", ["not among them"], [""], "full"),
+    ]
+    benchmark = BenchmarkTables(
+        pd.DataFrame(query_rows, columns=QUERY_COLUMNS),
+        pd.DataFrame([(a, "", b, "full") for a, b in names], columns=CANDIDATE_COLUMNS),
+        normalise="biolama",
+    )
+    table = statistics(benchmark).set_index("relation")
+    assert table.loc["treats", ["candidates", "chance_at_1", "chance_at_5"]].tolist() == (
+        pytest.approx([3, 2 / 3, 1])
+    )
+    assert table.loc["causes", ["candidates", "chance_at_1"]].tolist() == pytest.approx([1, 0.5])
+    assert table.loc["all", "chance_at_1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
+
+
+@given(st.integers(0, 1000), st.integers(2, 30), st.sampled_from(["acc_at_1", "perplexity"]))
+def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
+    draw, least = np.random.default_rng(seed), float(metric == "perplexity")
+    systems = {
+        (model, "x"): values((draw.random(n) < share).astype(float) + least, metric)
+        for model, share in (("a", 0.2), ("b", 0.5), ("c", 0.9))
+    }
+    page_results = results(systems, metric)
+    macro = page_results.comparison.query("relation == 'macro' and metric == @metric")
+    order = macro.sort_values("value", ascending=metric == "perplexity", kind="stable")
+    first, second, _ = order["model"]
+    tests = page_results.significance
+    own_tests = tests[(tests["model_a"] == first) | (tests["model_b"] == first)]
+    best_standing = best(page_results, metric)
+    assert (best_standing.best["model"], best_standing.rivals[0][0]["model"]) == (first, second)
+    assert best_standing.clear == (own_tests["p_holm"] < 0.05).all()
+    assert (
+        "†" in "".join(lines(standings.table("", [("", best_standing)], caption="")))
+    ) != best_standing.clear
+
+
+def test_what_is_no_common_quantity_is_not_compared() -> None:
+    tables = {(m, "perplexity"): values([2.0, 3, 4], "perplexity") for m in ("mlm", "gpt")}
+    kinds = {"mlm": "masked", "gpt": "causal"}
+    tested = significance(
+        {name: average_by_query(weighted(table)) for name, table in tables.items()},
+        *("facts", SCORING.params, 1),
+        kinds=kinds,
+    )
+    page_results = results(tables, "perplexity", significance=tested)
+    assert best(page_results, "perplexity").rivals == []
+    page_lines = [line for part in models.section(page_results, "facts") for line in lines(part)]
+    assert not any("best model" in line for line in page_lines)
+
+
+def test_a_coin_is_chance_for_true_and_false() -> None:
+    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
+    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
+    assert (coin.value, coin.beaten) == (0.5, False)
+
+
+def test_the_strongest_baseline_counts() -> None:
+    systems = {("a", "x"): hits(10, 10), ("a", "x:copy"): hits(1, 10)}
+    tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
+    chance, copy = best(results(tables, "acc_at_10", statistics=counted(20)), "acc_at_10").baselines
+    assert (chance.name, chance.value, chance.beaten) == ("uniform chance", 0.5, True)
+    assert (copy.name, copy.value, copy.beaten) == ("x:copy", 0.1, True)
+
+
+def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
+    sets = pd.concat(
+        values(hits(right, 100), "acc_at_1").assign(replicate=name)
+        for name, right in (("set-0", 2), ("set-1", 6))
+    )
+    systems = {("mine", "contrastive"): sets}
+    about = {"published": {"mine": "BioBERT v1.1"}, "builders": {"facts": "medlama"}}
+    page_results = results(systems, "acc_at_1", **about)
+    assert page_results.comparison["std"].iloc[0] == pytest.approx(
+        np.std([0.02, 0.06], ddof=1), abs=1e-6
+    )
+    assert "4.0 ± 2.8" in str(published.section(page_results, "facts"))
+    assert "4.0 ± 2.8  [" in str(models.section(page_results, "facts"))
+
+
+def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
+    """Models (`copy` is the control's) that understand these shares of triples, a step each."""
+    systems = {}
+    for model in target:
+        tables = []
+        for centre, shares in (("target", target), ("negative", negative)):
+            rises = np.arange(n) < shares[model] * n
+            table = values(rises.astype(float), "understand", centre)
+            tables.append(table.assign(confuse=0.0, misunderstand=1.0 - rises))
+        model_and_method = (
+            ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
+        )
+        systems[model_and_method] = pd.concat(tables)
+    page_results = results(systems, "understand")
+    tested = significance(
+        {name: average_by_query(weighted(table)) for name, table in systems.items()},
+        *("facts", SCORING.params, 1),
+        contrasts=[("target", "negative")],
+    )
+    about = {"facts": replace(context.METADATA, cluster="subject_id")}
+    return replace(page_results, significance=tested, benchmarks=about)
+
+
+def test_around_a_negative_target_low_is_good() -> None:
+    page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
+    assert best(page_results, "understand", "negative").best["model"] == "one"
+    assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
+
+
+def test_the_negative_target_separates_a_model_from_copying() -> None:
+    """`one` is a copier around targets alone."""
+    page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
+    check_snapshot("understood", ucm.section(page_results, "facts"))
+
+
+def test_of_four_models_no_rankings_are_compared() -> None:
+    def ranks(models: str) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
+                for name, kind in (("A", "template-based"), ("B", "template-free"))
+                for place, model in enumerate(models, start=1)
+            ]
+        )
+
+    few = Results(pd.DataFrame(columns=COMPARISON), template_free={"rankings": ranks("vwxy")})
+    assert template_free.chapter(few) == []
