@@ -1,4 +1,7 @@
-# `make repro` and `make test` do all the set-up there is.
+# `make repro` and `make test` do all the set-up there is. The workflows on GitHub and `.ci/run` only
+# call targets of this file.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -ec
 PYTHON ?= python3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports
@@ -6,9 +9,9 @@ READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 PROCESSES ?= 2 # test files at a time
 
-.PHONY: help install repro test test-fast cluster coverage bench ui lint gate site
+.PHONY: help install repro verify gate pull-request test test-fast cluster lm-eval coverage lint bench ui site dist wheel
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 LOCKS := requirements.lock requirements-tools.lock # what computes; what checks, logs and draws
 
@@ -24,9 +27,18 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 	@test -d data || medprobe sample
 	medprobe repro --jobs $(JOBS)
 
+verify: repro ## the same, and check that nothing is left to run, no number moved, and the gate stops what it did
+	again=$$(medprobe repro --jobs $(JOBS)); tail -n 3 <<< "$$again"; \
+	[[ $$again == *"Data and pipelines are up to date."* ]]
+	medprobe moved
+	python -m bench.gate --check | tail -n 1
+
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
 	@test -d data || medprobe sample
 	medprobe gate
+
+pull-request: $(READY) ## get the data that data.dvc names, run the gate on them, and write a summary
+	.ci/pull-request
 
 # Whole files go to the processes, those that conftest.py puts first at first.
 PYTEST := pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
@@ -40,6 +52,11 @@ test-fast: $(READY) ## install, and run the tests that start neither DVC nor a b
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
 	pytest tests/extensions/cluster/test_cluster.py
+
+lm-eval: $(READY) ## install lm-evaluation-harness apart, and run the exported tasks with it
+	$(PYTHON) -m venv build/lm-eval
+	build/lm-eval/bin/pip install --quiet 'lm_eval[hf]'
+	MEDPROBE_LM_EVAL=$(CURDIR)/build/lm-eval/bin/lm-eval pytest tests/extensions/exchange/test_lm_eval.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out
 	$(PYTEST) --doctest-modules --cov=medprobe --cov-report=term-missing:skip-covered tests bench src
@@ -58,3 +75,15 @@ ui: $(READY) ## bring all results into MLflow, print where its runs are, and ope
 site: $(READY) ## install what builds the documents' site, and build it into build/site, links checked
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-site.lock
 	python -m mkdocs build
+
+dist: ## build the wheel and the source archive into dist/; TAG=v1.2.3 must be its version
+ifdef TAG
+	grep --fixed-strings --line-regexp 'version = "$(TAG:v%=%)"' pyproject.toml
+	grep --fixed-strings '## [$(TAG:v%=%)]' CHANGELOG.md
+endif
+	$(PYTHON) -m venv build/dist
+	build/dist/bin/pip install --quiet build
+	build/dist/bin/python -m build
+
+wheel: ## install the wheel of dist/ as users do, in an environment of its own, and use it
+	.github/wheel.sh dist/medprobe-*.whl $(PYTHON)

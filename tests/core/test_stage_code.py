@@ -206,6 +206,6 @@ def test_files_of_editors_are_in_no_list(tmp_path: Path) -> None:
 
     before = counted()
     for folder in ("methods", "papers", "commands", "report/page"):
-        for name in (".x.py.swp", "x~", "x.orig", "x.rej", "#x#", ".#x.py", "._x.py", ".DS_Store"):
+        for name in (".x.py.swp", "x~", "x.orig", "x.rej", "#x#", ".#x.py", "._x.py", "README.md"):
             (package / folder / name).write_text("x = 1\n")
     assert counted() == before

@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 import yaml
+from bench import folder_pages
 
 from helpers import ROOT
 from medprobe.cli import imports, main
@@ -21,9 +22,11 @@ from medprobe.core import places
 from medprobe.core.params import Params, parse_section
 from medprobe.pipeline import check
 
+FOLDER_PAGES = folder_pages.list_pages()
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *FOLDER_PAGES,
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"
 GENERATED = {ROOT / "docs/reference/params.md", ROOT / "docs/reference/commands.md"}  # by the site
@@ -101,12 +104,31 @@ def test_every_path_exists(page: Path) -> None:
         if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:
             continue
         first = word.split("/")[0]
+        if page in FOLDER_PAGES and (page.parent / word).exists():  # relative to its folder
+            continue
         if first in PROJECT_FOLDERS:
             ours = [path for path in made_paths if word.startswith(path) or path.startswith(word)]
             assert ours or word.startswith(("mlruns/", "reports/", ".venv")), word
         elif first in roots and "<" not in word:
             example = page == EXTENDING and "side_effects" in word
             assert example or [*ROOT.glob(word.rstrip("/"))], word
+
+
+@pytest.mark.parametrize(
+    "readme",
+    [page for page in FOLDER_PAGES if page.name == "README.md"],
+    ids=lambda p: p.parent.name,
+)
+def test_a_readme_is_one_screen_and_names_the_files_of_its_folder(readme: Path) -> None:
+    assert len(text(readme).splitlines()) <= 45
+    named = {word.rstrip("/") for word in words(readme)}
+    for name in named:
+        if name.endswith((".py", ".yaml", ".jinja")):
+            assert (readme.parent / name).is_file() or (ROOT / name).is_file(), name
+    for path in readme.parent.rglob("*.py"):
+        file = path.relative_to(readme.parent)
+        known = {str(file), *map(str, file.parents)} & named
+        assert known or file.name == "__init__.py", f"{file} is not named"
 
 
 def anchors(page: Path) -> set[str]:
@@ -186,11 +208,19 @@ def test_the_citation_is_whole() -> None:
 
 
 def test_the_changelog_has_its_sections() -> None:
-    unreleased, release = text(ROOT / "CHANGELOG.md").split("\n## ")[1:3]
-    assert unreleased.startswith("[Unreleased]")
+    _, *sections = text(ROOT / "CHANGELOG.md").split("\n## ")
+    releases = [section for section in sections if not section.startswith("[Unreleased]")]
     project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-    assert release.startswith(f"[{project['version']}] - 20")
-    assert "### Numbers changed" in release
+    assert releases[0].startswith(f"[{project['version']}] - 20")
+    assert all("### Numbers changed" in release for release in releases[:-1])
+
+
+def test_a_release_has_at_most_fifteen_entries() -> None:
+    """Beside the numbers that changed and what is gone, which are named one by one."""
+    for release in text(ROOT / "CHANGELOG.md").split("\n## ")[1:]:
+        kinds = [part.partition("\n") for part in release.split("\n### ")[1:]]
+        entries = {kind: entry_list.count("\n- ") for kind, _, entry_list in kinds}
+        assert sum(entries.get(kind, 0) for kind in ("Added", "Changed", "Fixed")) <= 15, entries
 
 
 def test_the_readme_draws_the_stages_that_there_are() -> None:

@@ -37,8 +37,8 @@ ELSEWHERE = {
     "dvc pull data.dvc": ("tests/pipeline/test_gate_command.py", "workflow_pulls"),
     "dvc repro --force prove@llama": ("tests/extensions/servers/test_served_project.py", "proved"),
     "lm-eval run": ("tests/extensions/exchange/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
-    "make lint": (".ci/run", "lint repro"),
-    "make repro": (".ci/run", "make repro"),
+    "make lint": (".ci/run", "lint verify"),
+    "make repro": ("Makefile", "verify: repro"),
     "make test": (".ci/run", "make test"),
     "medprobe gate": ("tests/pipeline/test_gate_command.py", "medprobe gate"),
     "medprobe import results": (
@@ -163,6 +163,7 @@ def restore_params(project: Project) -> None:
 # Page and beginning of a command: what its reader has done or has by then.
 BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("README.md", "cp"): copy_umls,
+    ("README.md", "medprobe adopt"): leave_out_sweeps,
     ("README.md", "medprobe run"): write_drugs,
     ("expert-evaluation.md", "medprobe annotate prompts"): build_lipid,
     ("library.md", "medprobe run"): write_drugs,

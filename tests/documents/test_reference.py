@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from bench import reference
+from bench import folder_pages, reference
 
 import medprobe
 from helpers import ROOT
@@ -89,6 +89,8 @@ def test_the_site_lists_every_document() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for path in (ROOT / "docs").rglob("*.md"):
         assert str(path.relative_to(ROOT / "docs")) in text
+    for path in folder_pages.list_pages():
+        assert str(path.relative_to(folder_pages.CODE)) in text
 
 
 def test_the_python_reference_has_all_that_is_public() -> None:

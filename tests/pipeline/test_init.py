@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -97,7 +98,8 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     assert suites
     for path in suites:
         assert (project / path).read_bytes() == (ROOT / path).read_bytes()
-    assert "medprobe==0.2.0 # code " in (project / "requirements.lock").read_text()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"medprobe=={version} # code " in (project / "requirements.lock").read_text()
     stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
     deps = stages["probe-mask_average"]["deps"]
     assert "requirements.lock" in deps and not any("src/" in dependency for dependency in deps)

@@ -19,7 +19,8 @@ from medprobe.core.places import CODE
 from medprobe.core.plugins import KINDS, PACKAGE, ROOT, Plugin, find_plugins, source_folders
 
 SOURCES: Final = Path("src") / PACKAGE  # of the code in a clone
-SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej)")  # hidden, of editors, of merges
+# Files that nothing reads: hidden ones, those of editors and of merges, documents.
+SCRATCH_FILE: Final = re.compile(r"\..*|#.*#|.*(~|\.orig|\.rej|\.md)")
 # Modules that only write messages: progress and errors. No number depends on them.
 MESSAGE_MODULES: Final = ("medprobe.core.errors", "medprobe.core.progress")
 
@@ -34,7 +35,7 @@ def closure(
     `plugins` lists. The files of a plugin's own package count like ours. Data files of a
     package (templates, YAML) count with the package. Four kinds of file do not count: a file with
     nothing but a docstring, the package's own `__init__`, which only re-exports names for
-    notebooks, `MESSAGE_MODULES`, and files of editors (`SCRATCH_FILE`).
+    notebooks, `MESSAGE_MODULES`, and documents and files of editors (`SCRATCH_FILE`).
 
     Args:
         modules: Full names, such as `medprobe.pipeline.stages.probe`.
@@ -77,7 +78,7 @@ def closure(
 
 
 def package_files(root: Path = ROOT) -> list[Path]:
-    """Return all files of the package in sorted order, without compiled ones and editors'."""
+    """Return all files of the package in sorted order, without compiled and scratch files."""
     files = (path.relative_to(root) for path in list_files(root))
     return sorted(root / file for file in files if not any(map(_is_scratch, file.parts)))
 

@@ -1,7 +1,7 @@
 """Whether texts name a disease: the gate reads UMLS and texts itself.
 
 This module shares no search with the builder whose tables are checked, so that a mistake of the
-builder's names or search cannot hide itself. The rule is the same (docs/decisions.md, DisKnE): a
+builder's names or search cannot hide itself. The rule is the same (decisions.md): a
 name counts in any form, without regard to case, accents, widths, invisible characters, punctuation,
 plurals and the order of its words, and inside longer words if it has three characters or more. All
 `readings` of a text are searched. A name of several words can be run together, and each of its
