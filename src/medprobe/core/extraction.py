@@ -16,9 +16,9 @@ from medprobe.core.answers import biolama
 from medprobe.core.tables import DISTRACTOR, SLOT
 
 THINK_END: Final = "</think>"
+THOUGHTS: Final = 2048  # tokens for the thoughts of a model that is known to think
 NAMES: Final = "names"
 LINES: Final = {"first_line": 0, "last_line": -1}
-COLUMNS: Final = ["text", "unanswered"]  # of predictions: what was written, why it is no answer
 CUT, EMPTY, NO_NAME, SEVERAL = "cut", "no text", "no name", "several names"
 WARNED: Final = 0.1  # of the queries: a larger share without an answer is a warning
 
@@ -50,9 +50,7 @@ class Extraction:
     extract: str = NAMES
     think_end: str = THINK_END
 
-    def read(
-        self, text: str, names: "Names", query: Any = None, *, is_cut: bool = False
-    ) -> Answer:
+    def read(self, text: str, names: "Names", query: Any = None, *, is_cut: bool = False) -> Answer:
         """Return the answer that a text is.
 
         Args:
@@ -144,9 +142,7 @@ class Names:
             words = _without(words, _words(part))
         found = self._occurring(words)
         asked = {*self._occurring(_words(prompt))}
-        found = [name for name in found if name not in asked] or (
-            found if found == [words] else []
-        )
+        found = [name for name in found if name not in asked] or (found if found == [words] else [])
         if not found:
             return Answer("", NO_NAME)
         if not set.intersection(*(self._ids[name] for name in found)):
@@ -174,8 +170,8 @@ class Names:
 def strip_thoughts(text: str, end: str = THINK_END) -> str:
     """Return what follows the thoughts; nothing where they begin and do not end.
 
-    >>> strip_thoughts("<think>pain?</think> gout"), strip_thoughts("<think>pain"), strip_thoughts("x")
-    (' gout', '', 'x')
+    >>> strip_thoughts("<think>pain?</think> gout"), strip_thoughts("<think>pain")
+    (' gout', '')
     """
     if not end:
         return text

@@ -129,6 +129,9 @@ class ServerParams(Section):
     prompt of a benchmark whose terms forbid to share it."""
     zero_retention: bool = False
     """Your statement that the server keeps no prompt. It is recorded with every result."""
+    extra: dict[str, Any] = {}
+    """Further fields of each request, such as `reasoning_effort`, `chat_template_kwargs` or
+    `max_completion_tokens` (in place of `max_tokens`). One that is null is left out of requests."""
     tokenizer: Path | None = None
     """A folder with the model's `config.json` and tokenizer. Ranking names and scoring texts need
     it."""

@@ -30,7 +30,6 @@ from medprobe.methods import Method, Task
 
 PROMPT: Final = "[P]"  # in the wording of a question: the prompt with a blank
 TRAIN: Final = "train"  # a benchmark's table of facts that are never asked
-THOUGHTS: Final = 2048  # tokens for the thoughts of a model that is known to think
 
 Template = Literal["none", "chat"]
 Form = Literal["constrained", "free"]
@@ -105,7 +104,7 @@ class Answering(Method):
         extract: Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_pattern)] = (
             extraction.NAMES
         )
-        """`free`: what of a text is the answer. `names` is the one name of the benchmark that occurs
+        """`free`: what of a text is the answer. `names` is the one name of the benchmark that is
         in it, `first_line` and `last_line` a line, anything else a pattern (its first group)."""
 
     def __init__(
@@ -189,7 +188,7 @@ class Answering(Method):
     ) -> list[list[writing.Text]]:
         settings, budget = self.settings, self.settings.thinking.budget
         if budget is None:
-            budget = THOUGHTS if self.backend.thinks else 0
+            budget = extraction.THOUGHTS if self.backend.thinks else 0
         generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,

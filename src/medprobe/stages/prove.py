@@ -27,7 +27,7 @@ def prove(name: str, params: Params, out: Path) -> None:
     server, kind = params.servers[name], params.models.kind(name)
     client = Client(name, server)
     record = proof_of(client, kind)
-    rates = measure_rates(client, kind, record["proof"])
+    rates = measure_rates(client, kind, record["proof"], thinks=record["thinks"])
     with replacing(places.RUNS / name / RATES) as path:
         path.write_text(_as_json(rates), encoding="utf-8")
     with replacing(out) as folder:
