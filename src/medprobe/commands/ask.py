@@ -17,7 +17,9 @@ from medprobe.benchmarks.table import METADATA
 from medprobe.commands import outputs, terminal
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Choices, Params
+from medprobe.core.progress import print_above
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
@@ -167,6 +169,8 @@ def run(
     prober = _prober(model, method, benchmark, params)
     model.check_texts(tables)
     predictions = predict(prober, tables, name)
+    if warning := describe_unanswered(predictions):
+        print_above(f"{name}: warning: {warning}")
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]

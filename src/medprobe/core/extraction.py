@@ -167,6 +167,47 @@ class Names:
         return found
 
 
+class Ranked(NamedTuple):
+    """An answer at its rank, its score, its text without thoughts, and why there is none."""
+
+    name: str
+    score: float
+    text: str
+    unanswered: str
+
+
+def rank_answers(
+    texts: Iterable[tuple[str, float, bool]],
+    names: Names,
+    query: Any,
+    extraction: Extraction,
+    *,
+    add: bool,
+) -> list[Ranked]:
+    """Return the answers that the texts to a query are, best first, each once.
+
+    Args:
+        texts: Each with its score, and whether it is cut; best first.
+        names: The names that can be an answer.
+        query: A row of the query table.
+        extraction: How texts are read.
+        add: Scores are shares of draws: those of one answer add up. Otherwise the best counts.
+
+    >>> texts = [("It is Paris.", 0.4, False), ("I do not know", 0.3, False), ("Paris", 0.3, False)]
+    >>> names = Names([("Paris", "1")])
+    >>> [(a.name, a.score) for a in rank_answers(texts, names, None, Extraction(), add=True)]
+    [('Paris', 0.7), ('', 0.3)]
+    """
+    ranked: dict[str, Ranked] = {}
+    for text, score, is_cut in texts:
+        name, reason = extraction.read(text, names, query, is_cut=is_cut)
+        plain = strip_thoughts(text, extraction.think_end).strip()
+        first = ranked.setdefault(name, Ranked(name, 0.0 if add else score, plain, reason))
+        if add:
+            ranked[name] = first._replace(score=first.score + score)
+    return sorted(ranked.values(), key=lambda answer: -answer.score)
+
+
 def strip_thoughts(text: str, end: str = THINK_END) -> str:
     """Return what follows the thoughts; nothing where they begin and do not end.
 

@@ -212,24 +212,15 @@ class Answering(Method):
         rows = []
         for query, texts in zip(task.queries.itertuples(), texts_by_query, strict=True):
             right_answers = set(map(rule, query.answers))
-            read = [reading.read(text.text, names, query, is_cut=text.is_cut) for text in texts]
-            first: dict[str, int] = {}
-            scores: dict[str, float] = {}
-            for i, answer in enumerate(read):
-                first.setdefault(answer.name, i)
-                score = texts[i].score
-                scores[answer.name] = (
-                    scores.get(answer.name, 0.0) + score
-                    if settings.samples
-                    else scores.get(answer.name, score)
-                )
-            ranked = sorted(scores.items(), key=lambda item: (-item[1], first[item[0]]))[: task.k]
-            for row in ranking.prediction_rows(str(query.query_id), ranked, pass_):
-                name = row["prediction"]
-                hit = name != "" and rule(name) in right_answers
-                text = extraction.strip_thoughts(texts[first[name]].text, settings.think_end)
-                reason = read[first[name]].unanswered
-                rows.append({**row, "hit": hit, "text": text.strip(), "unanswered": reason})
+            best = extraction.rank_answers(texts, names, query, reading, add=settings.samples > 0)[
+                : task.k
+            ]
+            pairs = [(answer.name, answer.score) for answer in best]
+            predictions = ranking.prediction_rows(str(query.query_id), pairs, pass_)
+            for row, answer in zip(predictions, best, strict=True):
+                hit = answer.name != "" and rule(answer.name) in right_answers
+                further = {"text": answer.text, "unanswered": answer.unanswered}
+                rows.append({**row, "hit": hit, **further})
         return pd.DataFrame(rows)
 
     def _prompts(self, task: Task, chat: bool, shots: int) -> list[base.Prompt]:

@@ -14,6 +14,7 @@ from medprobe import benchmark_numbers
 from medprobe.backends import read_record
 from medprobe.core import neutral, places
 from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.extraction import WARNED
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import Progress, show_progress, with_progress
@@ -26,6 +27,7 @@ from medprobe.metrics.results import (
     comparison,
     prediction_tables,
     refusals,
+    select,
     write_csv,
 )
 from medprobe.metrics.significance import READINGS, read_tests
@@ -230,7 +232,11 @@ def _collect_results(params: Params, paths: Mapping[str, list[Path]]) -> Results
         first_queries=first_queries,
         unlisted=unlisted,
         notes={
-            name: describe_controls(name, folders[name], params) + sentences
+            name: [
+                *describe_controls(name, folders[name], params),
+                *sentences,
+                *describe_unanswered(scores, name),
+            ]
             for name, sentences in _describe_asking(
                 {name: paths[name] for name in probed}, params
             ).items()
@@ -260,6 +266,23 @@ def describe_controls(name: str, folder: Path, params: Params) -> list[str]:
         return []
     text = f"{count:,} of {len(queries):,} queries have a neutral control."
     return [f"{text} The prompts of the others do not contain their subject."]
+
+
+def describe_unanswered(scores: pd.DataFrame, name: str) -> list[str]:
+    """Warn of each system that leaves more than WARNED of a benchmark's queries unanswered.
+
+    Args:
+        scores: a table of scores, columns `metrics.results.COMPARISON`.
+        name: of the benchmark.
+    """
+    rows = select(scores, benchmark=name, metric="unanswered", relation="micro")
+    rows = rows[(rows["value"] > WARNED) & ~rows["subset"].str.contains("/")]
+    return [
+        f"Warning: {row.model} under {row.method} leaves {100 * row.value:.0f} % of the queries of "
+        f"{row.subset} unanswered: its texts are cut or empty, or have no name or several. They "
+        "count as wrong."
+        for row in rows.itertuples()
+    ]
 
 
 def _describe_asking(paths: Mapping[str, list[Path]], params: Params) -> dict[str, list[str]]:
