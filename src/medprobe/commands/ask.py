@@ -21,6 +21,7 @@ from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Choices, Params
 from medprobe.core.progress import print_above
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
+from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
 from medprobe.methods import Method
@@ -58,7 +59,7 @@ def ask(
     of the benchmark have marks.
 
     Args:
-        name: a model of params.yaml, or the folder of a checkpoint.
+        name: a model of params.yaml, the folder of a checkpoint, or a GGUF file.
         prompt: a text with one slot `[Y]`.
         method: None takes the first of DEFAULTS that serves the model, or of WRITING_DEFAULTS if
             there is no benchmark.
@@ -275,6 +276,10 @@ def _prior(
 def _model(name: str, params: Params) -> library.Model:
     """Find a model of params.yaml, or the checkpoint in a folder."""
     folder = Path(name)
+    if is_gguf(folder):
+        model = library.load(folder, seed=params.seed)
+        model.engine = params.engine
+        return model
     if folder.is_dir():
         kinds = library.load(folder).kinds
     else:
@@ -293,7 +298,7 @@ def _prober(model: library.Model, method: str, benchmark: str, params: Params) -
     kinds = methods.find(method).KINDS
     ordered = [*(kind for kind in model.kinds if kind in kinds), *kinds]
     settings = [params.methods.get(kind, {}).get(method, {}).get(benchmark) for kind in ordered]
-    default: Choices | None = None if Path(model.name).is_dir() else {}
+    default: Choices | None = None if Path(model.name).exists() else {}
     first_setting = next((choices for choices in settings if choices is not None), default)
     return model.make_prober(method, first_setting)
 

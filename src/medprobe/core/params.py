@@ -324,7 +324,8 @@ class Params(Section):
     fetch: dict[Name, HubModel] = {}
     """Models to download: a name of your choice, and where the model is on the hub."""
     folders: dict[Name, Path] = {}
-    """Models on this machine: a name of your choice, and the folder of the checkpoint."""
+    """Models on this machine: a name of your choice, and the folder of the checkpoint, or a `.gguf`
+    file."""
     servers: dict[Name, ServerParams] = {}
     """Models behind a server: a name of your choice, and where the server is."""
     models: Models = Models()

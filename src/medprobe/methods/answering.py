@@ -260,7 +260,8 @@ def _exclude_subjects(task: Task, facts: pd.DataFrame) -> pd.DataFrame:
 def _check_shots(task: Task, shots: int) -> None:
     place = f"{task.queries['benchmark'].iloc[0]}: {task.name}"
     if TRAIN not in task.tables:
-        raise BadInput(place, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
+        remedy = "give the table train or keep_out, or set shots: [0]"
+        raise BadInput(place, f"no table {TRAIN}, so no facts to tell", remedy)
     if (count := len(task.tables[TRAIN])) < shots:
         problem = f"{count} facts that are never asked, {shots} are to be shown"
         raise BadInput(place, problem, "set fewer shots")
