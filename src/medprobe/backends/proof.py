@@ -19,8 +19,9 @@ from medprobe.backends.served import (
     read_top,
     top_logprobs_body,
 )
+from medprobe.core.answers import THINK_END, THOUGHTS
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.extraction import THINK_END, THOUGHTS, Extraction, Names, strip_thoughts
+from medprobe.core.extraction import Extraction, Names, strip_thoughts
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import fingerprint
 from medprobe.engine.inspection import TOKENIZERS

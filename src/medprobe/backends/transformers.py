@@ -6,7 +6,7 @@ from pathlib import Path
 
 from medprobe.backends import ABILITIES
 from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
-from medprobe.core.extraction import THINK_END
+from medprobe.core.answers import THINK_END
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing

@@ -12,11 +12,9 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from medprobe.core.answers import biolama
+from medprobe.core.answers import THINK_END, biolama
 from medprobe.core.tables import DISTRACTOR, SLOT
 
-THINK_END: Final = "</think>"
-THOUGHTS: Final = 2048  # tokens for the thoughts of a model that is known to think
 NAMES: Final = "names"
 LINES: Final = {"first_line": 0, "last_line": -1}
 CUT, EMPTY, NO_NAME, SEVERAL = "cut", "no text", "no name", "several names"

@@ -99,7 +99,7 @@ class Answering(Method):
         """`free`: tokens that may be written beyond the longest candidate, if there are any."""
         thinking: Thinking = Thinking()
         """`free`: room for thoughts before the answer of a chat."""
-        think_end: str = extraction.THINK_END
+        think_end: str = answers.THINK_END
         """`free`: what ends thoughts. Empty: nothing is taken off."""
         extract: Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_pattern)] = (
             extraction.NAMES
@@ -188,7 +188,7 @@ class Answering(Method):
     ) -> list[list[writing.Text]]:
         settings, budget = self.settings, self.settings.thinking.budget
         if budget is None:
-            budget = extraction.THOUGHTS if self.backend.thinks else 0
+            budget = answers.THOUGHTS if self.backend.thinks else 0
         generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,

@@ -15,7 +15,6 @@ from medprobe.core import neutral, places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
-from medprobe.core.extraction import describe_unanswered
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, ModelKind, Params, RankingSettings, parse_section
 from medprobe.core.parts import (
@@ -26,7 +25,7 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import duration, print_above, show_progress, with_progress
+from medprobe.core.progress import duration, show_progress, with_progress
 from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
@@ -75,8 +74,6 @@ def probe(
     for name, note in notes.items():
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
             note.to_csv(path, index=False, lineterminator="\n")
-    if warning := describe_unanswered(predictions):
-        print_above(f"{probing.title}: warning: {warning}")
     write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
     used_parts = (path for _, paths in probing.parts() for path in paths)
     record_used(f"{model}/{method}/{benchmark}", used_parts)
