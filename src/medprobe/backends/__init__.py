@@ -1,24 +1,20 @@
 """What methods ask of a network that writes from left to right, wherever it runs.
 
-A `base.Backend` answers for a checkpoint in this process (`transformers`), for a model behind a
-server (`served`), or for what a plugin opens (PLUGIN_MODEL). It says itself what it can do, and a
-method says what it needs (`Method.NEEDS`).
+A `base.Backend` answers for a checkpoint in this process (`transformers`), or for what a plugin
+opens (PLUGIN_MODEL). It says itself what it can do, and a method says what it needs
+(`Method.NEEDS`).
 Methods that read a network's inside, such as masked ones, use `medprobe.engine` directly.
 """
 
 import json
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from medprobe.core.errors import BadInput, NotAsked
+from medprobe.core.errors import BadInput
 from medprobe.core.settings import Section, parse_section
-from medprobe.core.tables import Metadata
-from medprobe.extensions.servers.settings.servers import ServerParams
 
-RECORD: Final = "server.json"  # in a model's folder: it stands for the checkpoint of a served model
-SETTINGS: Final = "settings.json"  # next to it: settings on which results depend, not their parts
 PLUGIN_MODEL: Final = "backend.json"  # in a model's folder: a `PluginModel`, which a plugin opens
 
 Ability = Literal[
@@ -28,10 +24,6 @@ Ability = Literal[
     "echo",  # the log-probability of each token of a given text
 ]
 ABILITIES: Final[frozenset[Ability]] = frozenset({"weights", "write", "top_logprobs", "echo"})
-REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
-    "umls": "the UMLS licence forbids to pass its content on",
-    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
-}
 
 
 class PluginModel(Section):
@@ -41,26 +33,16 @@ class PluginModel(Section):
     """The name of the plugin."""
     kinds: tuple[Literal["chat", "causal", "seq2seq"], ...] = Field(min_length=1)
     """The kinds of model that it can serve as."""
-    abilities: tuple[Literal["write", "top_logprobs", "echo"], ...] = Field(min_length=1)
+    abilities: tuple[Literal["write", "top_logprobs", "echo"], ...]
     """What it can do."""
-
-
-def is_served(folder: Path) -> bool:
-    """Return whether a model's folder stands for a model behind a server."""
-    return (folder / RECORD).is_file()
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """Return what a server has proved.
-
-    Raises:
-        BadInput: The record is missing or cut.
-    """
-    try:
-        content: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise BadInput(folder / RECORD, "missing or cut", "run `medprobe repro`") from None
-    return content
+    lacks: dict[str, str] = Field({})
+    """Why it cannot do more, by ability."""
+    identity: str = ""
+    """The file of the folder that stands for the model in the keys of parts. Empty: the folder."""
+    tokenizer: Path | None = None
+    """A folder with the tokenizer, if it is known."""
+    remote: bool = False
+    """Whether it only sends requests, so that more workers would gain nothing."""
 
 
 def read_plugin_model(folder: Path) -> PluginModel | None:
@@ -80,34 +62,12 @@ def read_plugin_model(folder: Path) -> PluginModel | None:
 
 
 def hashed_path(folder: Path) -> Path:
-    """Return what stands for a model in the keys of parts: its folder, or a server's record."""
-    return folder / RECORD if is_served(folder) else folder
+    """Return what stands for a model in the keys of parts: its folder, or a file of it."""
+    model = read_plugin_model(folder)
+    return folder / model.identity if model and model.identity else folder
 
 
 def find_abilities(folder: Path) -> frozenset[Ability]:
-    """Return what the model of a folder can do: all, or what its server has proved."""
-    if model := read_plugin_model(folder):
-        return frozenset(model.abilities)
-    if not is_served(folder):
-        return ABILITIES
-    proof = read_record(folder)["proof"]
-    return frozenset(ability for ability in ABILITIES if proof.get(ability) == "proved")
-
-
-def check_terms(name: str, server: ServerParams, benchmark: str, metadata: Metadata) -> None:
-    """Refuse prompts that must not go to a server.
-
-    Args:
-        name: The model's name in params.yaml.
-        server: Where it is.
-        benchmark: The name of the benchmark.
-        metadata: Its terms.
-
-    Raises:
-        NotAsked: With the reason of the terms.
-    """
-    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
-        return
-    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
-    remedy = "serve the model on your own machine; if the server is yours, set own: true"
-    raise NotAsked(f"{benchmark} on {name}", problem, remedy)
+    """Return what the model of a folder can do: all, or what its PLUGIN_MODEL says."""
+    model = read_plugin_model(folder)
+    return frozenset(model.abilities) if model else ABILITIES

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -132,6 +132,21 @@ class PluginBackend(Backend):
 
     def __init__(self, folder: Path, engine: EngineParams) -> None:
         self.folder, self.engine = folder, engine
+
+    @classmethod
+    def open(cls, folder: Path, engine: EngineParams) -> Backend:
+        """Open the model of a folder."""
+        return cls(folder, engine)
+
+    @classmethod
+    def find_tokenizer(cls, folder: Path) -> Any:
+        """Return the model's tokenizer. Default: None, it is not known here."""
+        return None
+
+    @classmethod
+    def describe(cls, folder: Path) -> dict[str, object]:
+        """Describe the model's origin, for the record of each result. Default: nothing."""
+        return {}
 
     @property
     def abilities(self) -> frozenset[Ability]:

@@ -17,7 +17,7 @@ from medprobe.core.stage_code import check_libraries, checked_code
 
 if TYPE_CHECKING:
     from medprobe.core.executor import Executor
-    from medprobe.core.params import EngineParams, Params
+    from medprobe.core.params import EngineParams
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -87,24 +87,6 @@ def warn_of_unanswered(path: Path) -> None:
     if warning := describe_unanswered(pd.read_parquet(path)):
         name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
         click.echo(f"warning: {name}: {warning}", err=True)
-
-
-def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
-    """List what is known of the server that computed a result, in place of a device."""
-    from medprobe import backends
-
-    record, server = backends.read_record(places.MODELS / model), params.servers[model]
-    return {
-        "device": f"server {record['host']}",
-        "server.model": record["model"],
-        "server.weights": record["weights"],
-        "server.tokenizer": record["tokenizer"],
-        **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
-        "server.thinks": record["thinks"],
-        **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
-        "server.own": server.own,
-        "server.zero_retention": server.zero_retention,
-    }
 
 
 @main.command("check", epilog=example("medprobe check"))
@@ -195,6 +177,7 @@ def fetch(model: str) -> None:
 @add_options("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
+    from medprobe.backends.finder import describe
     from medprobe.core.tables import read_refusal
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.probe import probe as run
@@ -213,8 +196,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
         with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)
         record |= lineage_of(executor, engine)
-        if model in params.servers:
-            record |= lineage_of_server(model, params)
+        record |= describe(places.MODELS / model)
         if reason := read_refusal(out):
             record["not_asked"] = reason
     if reason:

@@ -16,9 +16,8 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
 from medprobe.core.params import HubModel, ModelKind, Params, has_results_only
-from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
 from medprobe.engine.inspection import inspect
-from medprobe.extensions.servers.client import Client
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.stale_stages import describe_data
@@ -171,18 +170,10 @@ def _origin(name: str, params: Params) -> str:
     if name in params.folders:
         folder = params.folders[name]
         return str(folder) if Path(folder).exists() else f"{folder}, which does not exist"
-    if name in params.servers:
-        return f"server {params.servers[name].host}, {_answers(name, params)}"
+    for section, plugin in find_plugins("origins").items():
+        if name in params.model_sections[section]:
+            return str(load_module(plugin).describe(name, params))
     return _on_hub(params.fetch[name])
-
-
-def _answers(name: str, params: Params) -> str:
-    """Whether a server answers now."""
-    try:
-        Client(name, params.servers[name], tries=1).models()
-    except BadInput as error:
-        return f"has no /models now: {str(error).partition(': ')[2]}"
-    return "answers"
 
 
 def _on_hub(origin: HubModel) -> str:
@@ -196,11 +187,9 @@ def _state(folder: Path) -> str:
         return "missing: `medprobe repro` creates it"
     if has_results_only(folder.name):
         return "none: results from elsewhere"
-    if backends.is_served(folder):
-        proof = backends.read_record(folder)["proof"]
-        return "; ".join(f"{ability}: {result}" for ability, result in proof.items())
     if model := backends.read_plugin_model(folder):
-        return f"backend {model.backend}, can {', '.join(model.abilities)}"
+        can = f"backend {model.backend}, can {', '.join(model.abilities) or 'nothing'}"
+        return "; ".join([can, *(f"{ability}: {why}" for ability, why in model.lacks.items())])
     checkpoint = inspect(folder)
     missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
     return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

@@ -5,6 +5,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
+from medprobe.backends import read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
@@ -71,10 +72,11 @@ def requests(stage: Stage, params: Params) -> str:
     from medprobe.pipeline.stages.probe import prepare
 
     options = stage.options
-    if options[""] != "probe" or options["model"] not in params.servers:
+    if options[""] != "probe":
         return ""
     model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
-    if not (places.MODELS / model).is_dir() or not (places.BENCHMARKS / benchmark).is_dir():
+    described = read_plugin_model(places.MODELS / model)
+    if not (described and described.remote) or not (places.BENCHMARKS / benchmark).is_dir():
         return ""
     try:
         count = prepare(model, method, benchmark, params).count_requests()

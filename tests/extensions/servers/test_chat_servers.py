@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from medprobe.backends import read_record
 from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client
+from medprobe.extensions.servers.records import read_record
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.extensions.servers.stages.prove import prove
 from medprobe.library.probing import to_tables

@@ -37,7 +37,7 @@ from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 class Weights(Likelihood):
     NEEDS = frozenset({"weights"})
 """
-CANNOT = "weights on llama: the server has not proved what the method needs (weights: "
+CANNOT = "weights on llama: its backend cannot do what the method needs (weights: "
 
 
 @pytest.fixture

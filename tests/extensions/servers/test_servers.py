@@ -15,7 +15,7 @@ import transformers
 
 from helpers import probing
 from helpers.server import serving
-from medprobe.backends import RECORD, finder
+from medprobe.backends import PLUGIN_MODEL, finder
 from medprobe.backends.base import Chat
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -28,8 +28,9 @@ from medprobe.extensions.chat.methods.judgment import Judgment
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client
+from medprobe.extensions.servers.records import RECORD
 from medprobe.extensions.servers.settings.servers import ServerParams
-from medprobe.extensions.servers.stages.prove import prove
+from medprobe.extensions.servers.stages.prove import describe, prove
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals
 from medprobe.pipeline import plan
@@ -382,6 +383,8 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
     folder.mkdir(parents=True)
     proof = {"host": "127.0.0.1", "model": "tiny", "kind": "causal", "proof": {"write": "proved"}}
     (folder / RECORD).write_text(json.dumps(proof))
+    model = describe(proof, load_params().servers["llama"])
+    (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
     with pytest.raises(BadInput, match=r"rank_change on llama: .*choose one of: answering$"):
         prepare("llama", "rank_change", "facts", load_params())
 
@@ -389,8 +392,8 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
 @pytest.mark.parametrize(
     ("fault", "method", "reason"),
     [
-        ("leaves out", "likelihood", "likelihood on llama: the server has not proved what the"),
-        ("leaves out", "rank_change", "weights: not by a server); choose one of: answering"),
+        ("leaves out", "likelihood", "likelihood on llama: its backend cannot do what the"),
+        ("leaves out", "rank_change", "weights: not by this backend); choose one of: answering"),
         ("other tokens", "answering", "answering on llama: the model's backend can give none"),
     ],
 )

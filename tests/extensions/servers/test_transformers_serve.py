@@ -13,10 +13,10 @@ import pytest
 import transformers
 
 from helpers import ROOT, probing
-from medprobe.backends import read_record
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
+from medprobe.extensions.servers.records import read_record
 from medprobe.extensions.servers.stages.prove import prove
 from medprobe.pipeline.stages.probe import prepare
 

@@ -26,11 +26,11 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
+from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.settings import RankingSettings, parse_section
 from medprobe.core.tables import (
     BenchmarkTables,
-    Metadata,
     check_scores,
     check_texts,
     write_predictions,
@@ -65,7 +65,8 @@ def probe(
         for name in methods.find(method).NOTES:
             pd.DataFrame().to_csv(out.with_name(f"{benchmark}-{name}.csv"))
         return
-    if model in params.servers:  # whatever computes: here are only requests
+    described = backends.read_plugin_model(places.MODELS / model)
+    if described and described.remote:
         executor = in_this_process
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
@@ -96,9 +97,9 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     _check_abilities(model, method, kind)
-    if model in params.servers:
-        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        backends.check_terms(model, params.servers[model], benchmark, metadata)
+    guards = [load_module(plugin) for plugin in find_plugins("guards").values()]
+    for guard in guards:
+        guard.check_benchmark(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
@@ -127,23 +128,19 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    if model in params.servers:
-        count, allowed = probing.count_requests(), params.servers[model].max_requests
-        if count > allowed:
-            problem = f"it would send {count:,} requests, max_requests: {allowed} is allowed"
-            remedy = "rank fewer names (an answer space), ask free answers, or allow more"
-            raise NotAsked(probing.title, problem, remedy)
-    _check_texts(model, tables, params)
+    for guard in guards:
+        guard.check_requests(model, probing.title, params, probing.count_requests)
+    _check_texts(places.MODELS / model, tables)
     return probing
 
 
-def _check_texts(model: str, tables: BenchmarkTables, params: Params) -> None:
+def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:
     """Refuse a benchmark in which a text is a special token to the model's tokenizer.
 
-    That of a plugin, or of a server whose tokenizer params.yaml does not name, is not known.
+    That of a plugin's model is not always known.
     """
-    served = params.servers.get(model)
-    folder = served.tokenizer if served else places.MODELS / model
+    model = backends.read_plugin_model(checkpoint)
+    folder = model.tokenizer if model else checkpoint
     if folder and (folder / "config.json").is_file():
         check_texts(tables, special_tokens(load_tokenizer(folder, read_config(folder))))
 
@@ -158,13 +155,10 @@ def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
     abilities = backends.find_abilities(folder)
     if plugin.NEEDS & abilities:
         return
-    if backends.is_served(folder):
-        problem, lack = "the server has not proved what the method needs", "not by a server"
-        proof = backends.read_record(folder)["proof"]
-    else:
-        problem, lack = "its backend cannot do what the method needs", "not by this backend"
-        proof = {}
-    needs = "; ".join(f"{need}: {proof.get(need, lack)}" for need in sorted(plugin.NEEDS))
+    described = backends.read_plugin_model(folder)
+    lacks = described.lacks if described else {}
+    problem, lack = "its backend cannot do what the method needs", "not by this backend"
+    needs = "; ".join(f"{need}: {lacks.get(need, lack)}" for need in sorted(plugin.NEEDS))
     suitable = [
         name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
     ]

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 
-from medprobe.backends import RECORD, Ability, find_abilities, read_record
+from medprobe.backends import Ability, find_abilities
 from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, rank_by_scores, text_of
 from medprobe.core.errors import BadInput
-from medprobe.core.params import ModelKind, load_params
+from medprobe.core.params import EngineParams, ModelKind, load_params
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, prompt_texts, texts
@@ -27,6 +27,7 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import answer_ids
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 from medprobe.extensions.servers.client import Body, Client, nested
+from medprobe.extensions.servers.records import RECORD, read_record, read_settings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
 UNLIMITED: Final = 1_000_000_000  # tokens of a window that the server does not state
@@ -62,6 +63,33 @@ class Served:
     abilities: frozenset[Ability]
     max_length: int = UNLIMITED
     thinks: bool = False
+
+    @classmethod
+    def open(cls, folder: Path, engine: EngineParams) -> "Served":
+        """Open the model of a folder."""
+        return open_server(folder)
+
+    @classmethod
+    def find_tokenizer(cls, folder: Path) -> Any:
+        """Return the tokenizer that params.yaml names for the server; None if it names none."""
+        served = open_server(folder)
+        return served.text_model.tokenizer if served.client.params.tokenizer else None
+
+    @classmethod
+    def describe(cls, folder: Path) -> dict[str, object]:
+        """List what is known of the server that computed a result, in place of a device."""
+        record, settings = read_record(folder), read_settings(folder)
+        return {
+            "device": f"server {record['host']}",
+            "server.model": record["model"],
+            "server.weights": record["weights"],
+            "server.tokenizer": record["tokenizer"],
+            **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
+            "server.thinks": record["thinks"],
+            **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
+            "server.own": settings["own"],
+            "server.zero_retention": settings["zero_retention"],
+        }
 
     @property
     def has_template(self) -> bool:

@@ -1,8 +1,8 @@
 """What is known of models behind servers, at the start of each benchmark's chapter."""
 
-from medprobe.backends import read_record
 from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.extensions.servers.records import read_record
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
 

@@ -2,13 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from medprobe.backends import RECORD, SETTINGS
+from medprobe.backends import ABILITIES, PLUGIN_MODEL, PluginModel
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.extensions.servers.client import Client
+from medprobe.extensions.servers.proof import PROVED
 from medprobe.extensions.servers.proof import prove as proof_of
+from medprobe.extensions.servers.records import RECORD, SETTINGS
+from medprobe.extensions.servers.settings.servers import ServerParams
 
 
 def prove(name: str, params: Params, out: Path) -> None:
@@ -27,6 +31,22 @@ def prove(name: str, params: Params, out: Path) -> None:
         settings = server.model_dump(include={"own", "zero_retention", "max_requests"})
         (folder / SETTINGS).write_text(_as_json(settings), encoding="utf-8")
         (folder / RECORD).write_text(_as_json(record), encoding="utf-8")
+        model = describe(record, server).model_dump(mode="json")
+        (folder / PLUGIN_MODEL).write_text(_as_json(model), encoding="utf-8")
+
+
+def describe(record: dict[str, Any], server: ServerParams) -> PluginModel:
+    """Say what the backend `served` can do."""
+    proof = record["proof"]
+    return PluginModel(
+        backend="served",
+        kinds=("chat", "causal") if record["kind"] == "chat" else ("causal",),
+        abilities=tuple(sorted(name for name in ABILITIES if proof.get(name) == PROVED)),
+        lacks={name: why for name, why in proof.items() if why != PROVED},
+        identity=RECORD,
+        tokenizer=server.tokenizer,
+        remote=True,
+    )
 
 
 def _as_json(content: object) -> str:
