@@ -18,8 +18,8 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.results import is_compared, score_table
 from medprobe.metrics.significance import pair_systems, significance
 from medprobe.pipeline import check
-from medprobe.pipeline.stages.compare import describe_controls
 from medprobe.pipeline.stages.probe import prepare, probe
+from medprobe.report.reading import describe_controls
 
 RANKING = (
     "contrastive",

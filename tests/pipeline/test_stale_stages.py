@@ -16,9 +16,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.plan import plan
-from medprobe.pipeline.stages.compare import _describe_state
 from medprobe.pipeline.stale_stages import Stage, describe_data, find_stale_stages
 from medprobe.tracking import lineage
+from medprobe.tracking.provenance import describe_state
 
 STAGES = """\
 stages:
@@ -98,7 +98,7 @@ def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixt
     find_stale_stages(tidy=True)
     assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
     assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
-    assert "data not pinned by data.dvc" in _describe_state()
+    assert "data not pinned by data.dvc" in describe_state()
 
 
 def test_changed_data_are_taken_down_first() -> None:

@@ -16,9 +16,10 @@ from helpers.toy_project import METADATA, NAMED, project
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.comparisons import permutation
-from medprobe.pipeline.stages.compare import compare, write_page
+from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
 from medprobe.pipeline.stages.significance import significance
+from medprobe.report.page import write_page
 from medprobe.report.results import Results
 
 pytestmark = [

@@ -16,13 +16,15 @@ from helpers.toy_project import METADATA, NAMED, NAMES, project, score_once
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON
-from medprobe.pipeline.stages.compare import compare, with_names, write_pages_of_benchmark
+from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.significance import significance
 from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
-from medprobe.report.results import Results
+from medprobe.report.queries import write_pages_of_benchmark
+from medprobe.report.reading import with_names
+from medprobe.report.results import QueryPage, Results
 from medprobe.report.sections import published, statistics
 from medprobe.tracking import lineage
 
@@ -233,8 +235,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
         statistics={"facts": pd.DataFrame({"subset": "full", **counted})},
         left_out={"facts": dropped},
         published={"mine": "BioBERT v1.1"},
-        queries=frozenset({"facts"}),
-        unlisted={"facts": ["perplexity", "y"]},
+        query_pages={"facts": QueryPage(True, "", ("perplexity", "y"))},
     )
     check_snapshot("published", chapters(results))
 

@@ -20,11 +20,10 @@ from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query,
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.sections import ucm
-from medprobe.papers.medlama.sections import sweeps
 from medprobe.papers.template_free.sections import template_free
 from medprobe.report import standings
 from medprobe.report.results import Results
-from medprobe.report.sections import differences, models, published
+from medprobe.report.sections import differences, models, published, sweeps
 from medprobe.report.standings import Standing, standing
 from medprobe.report.verdicts import MARK, p_value
 
@@ -296,5 +295,7 @@ def test_of_four_models_no_rankings_are_compared() -> None:
             ]
         )
 
-    few = Results(pd.DataFrame(columns=COMPARISON), template_free={"rankings": ranks("vwxy")})
+    few = Results(
+        pd.DataFrame(columns=COMPARISON), tables={"template-free-rankings": ranks("vwxy")}
+    )
     assert template_free.chapter(few) == []

@@ -93,6 +93,15 @@ def papers() -> dict[str, Paper]:
     }
 
 
+def built_benchmark(builder: str) -> str:
+    """Return the benchmark of the papers that a builder builds in some form.
+
+    >>> built_benchmark("medlama_released"), built_benchmark("medlama")
+    ('medlama', 'medlama')
+    """
+    return builder.partition("_")[0]
+
+
 def concepts() -> dict[str, str]:
     """Return what the papers print for a concept, by its CUI."""
     return {cui: name for paper in papers().values() for name, cui in paper.names.items()}

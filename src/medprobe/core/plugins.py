@@ -58,6 +58,7 @@ KINDS: Final = {
     "stages": Kind("medprobe.cli.stages", "pipeline/stages"),
     "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
     "imports": Kind("medprobe.cli.imports", ""),
+    "runs": Kind("medprobe.tracking.comparisons", ""),
     "published": Kind("medprobe.core.papers", "", suffix=".yaml"),
 }
 

@@ -166,6 +166,15 @@ class Scorer(Protocol):
         """
         ...
 
+    def reads(self, benchmark: Path, scoring: Scoring) -> list[Path]:
+        """List further folders of benchmarks whose tables the scores follow from. Default: none.
+
+        Args:
+            benchmark: the folder `outputs/benchmarks/<name>`.
+            scoring: seed, clusters and settings.
+        """
+        return []
+
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """Return the values that paired tests compare.
 

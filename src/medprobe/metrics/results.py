@@ -26,7 +26,6 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.summary import add_scores
-from medprobe.papers.medlama.metrics import expert
 
 COMPARISON: Final = [
     "benchmark",
@@ -113,14 +112,22 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
     return scores
 
 
+def further_folders(path: Path, folder: Path, scoring: Scoring) -> list[Path]:
+    """List the folders beside its benchmark's from which the scores of a table follow."""
+    read = [
+        source for name in families(path) for source in metrics.find(name).reads(folder, scoring)
+    ]
+    return [*dict.fromkeys(read)]
+
+
 def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     """Hash of all that the scores of a prediction table follow from.
 
     Predictions, benchmark, what experts said of it, rules of scoring.
     """
     facts = [scoring.facts] if scoring.facts else []
-    rated = expert.folders(folder, scoring.benchmarks)
-    tables = [table for source in (folder, *rated) for table in sorted(source.glob("*.parquet"))]
+    sources = [folder, *further_folders(path, folder, scoring)]
+    tables = [table for source in sources for table in sorted(source.glob("*.parquet"))]
     code = code_fingerprint(__name__, {"metrics": families(path)})
     settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
     text = f"{fingerprint([path, *tables, *facts])} {code} {settings}"

@@ -119,7 +119,8 @@ def _published(results: Results, entry: Standing) -> Iterator[Line]:
 def _echo(results: Results, entry: Standing) -> Iterator[Line]:
     """How often the subject itself is ranked first, as that is no knowledge."""
     model, method = _system(entry)
-    query = results.first_queries.get(entry.benchmark)
+    page = results.query_pages.get(entry.benchmark)
+    query = page.first_query if page else ""
     keys = {"subset": entry.subset, "relation": "micro", "model": model, "method": method}
     for _, row in results.rows(entry.benchmark, metric=ECHO, **keys).iterrows():
         yield [

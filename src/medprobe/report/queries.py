@@ -5,18 +5,30 @@ can be shared, and one with texts, which cannot. If the texts are open to anyone
 """
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from medprobe.core.tables import CANDIDATE_COLUMNS, MEMBER, read_predictions, read_table
+from medprobe.core import places
+from medprobe.core.executor import Executor, Job
+from medprobe.core.progress import Progress, with_progress
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    MEMBER,
+    Metadata,
+    metric_of_predictions,
+    read_predictions,
+    read_table,
+)
 from medprobe.metrics.results import is_compared
-from medprobe.report.layouts import LABELS, Layout, find_layout
+from medprobe.report.layouts import RANKED, Layout
 from medprobe.report.page import environment
+from medprobe.report.sections import find_sections
 
 PIECE: Final = 100  # queries per file of answers
 MARKS: Final = np.array([*"0123456789a"])  # the first right rank; 0: none
@@ -85,7 +97,7 @@ class RawAnswers:
                 identifiers, a name without an identifier is its number among the candidates, and
                 prompts are empty.
         """
-        labels = _Labels(self.queries, self.candidates, text=text)
+        labels = _Labels(self.queries, self.candidates, self.layout.labels, text=text)
         names: dict[str, int] = {}
         places = [names.setdefault(labels.answer(*p), len(names)) for p in self.predictions]
         rows = enumerate(self.queries[self.probed].itertuples(), 1)
@@ -102,6 +114,32 @@ class RawAnswers:
         }
         ranked = np.array([*places, -1], np.int32)[self.ranked]
         return Answers(content, [*names], ranked, self.hits)
+
+
+def find_layout(tables: Iterable[Path]) -> tuple[Layout, dict[Path, str]] | None:
+    """Find the layout of a benchmark's query page.
+
+    Args:
+        tables: the prediction tables of the benchmark.
+
+    Returns:
+        The layout, and the tables on the page with their families; None if no answer is right or
+        wrong, so that there is no page.
+    """
+    families = {path: metric_of_predictions(path) for path in sorted(tables)}
+    for layout in _layouts():
+        if not layout.cells.keys().isdisjoint(families.values()):
+            names = {*layout.cells, *layout.numbers}
+            return layout, {path: name for path, name in families.items() if name in names}
+    return None
+
+
+def _layouts() -> Iterator[Layout]:
+    """The layout of rankings, with the cells that sections add to it, and those of sections."""
+    sections = find_sections()
+    cells = {name: cell for section in sections for name, cell in section.cells.items()}
+    yield replace(RANKED, cells=RANKED.cells | cells)
+    yield from (section.layout for section in sections if section.layout)
 
 
 def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
@@ -213,15 +251,23 @@ def write(
 class _Labels:
     """The names of queries and answers on a page."""
 
-    def __init__(self, queries: pd.DataFrame, candidates: pd.DataFrame, *, text: bool) -> None:
+    def __init__(
+        self,
+        queries: pd.DataFrame,
+        candidates: pd.DataFrame,
+        open_labels: tuple[str, ...],
+        *,
+        text: bool,
+    ) -> None:
         self.text = text
+        self.open_labels = open_labels
         self.facts: dict[str, int] = {}  # of families: the number of the first query
         self.heads = "heads" in queries
         names = dict.fromkeys(candidates["name"])
         self.numbers = {name: f"name {number}" for number, name in enumerate(names, 1)}
         right_answers = queries["answers"].explode().dropna()
         texts = {str(name).casefold() for name in [*names, *right_answers, *queries["subject"]]}
-        self.texts = texts - {*LABELS}
+        self.texts = texts - {*open_labels}
 
     def answer(self, name: str, identifier: str) -> str:
         """The label of a prediction; only candidates have identifiers."""
@@ -235,7 +281,9 @@ class _Labels:
         group, heads = [row.subset, row.relation], [row.heads] if self.heads else []
         if self.text:
             return [row.query_id, *group, row.subject, row.prompt, answers, *heads]
-        names = [name for name in (row.subject, *row.answers) if name and name not in LABELS]
+        names = [
+            name for name in (row.subject, *row.answers) if name and name not in self.open_labels
+        ]
         reveals_name = any(name.casefold() in row.query_id.casefold() for name in names)
         fact, mark, member = row.query_id.partition(MEMBER)
         place = self.facts.setdefault(fact, number) if mark else number
@@ -245,3 +293,35 @@ class _Labels:
     def _identifier(self, identifier: str) -> str:
         """An identifier; empty if it is a name, since some sources have no identifiers."""
         return "" if str(identifier).casefold() in self.texts else str(identifier)
+
+
+def write_query_pages(
+    paths: Mapping[str, list[Path]],
+    pages: list[tuple[Path, str]],
+    bar: Progress,
+    executor: Executor,
+) -> None:
+    """Write the query pages of each benchmark that has queries to show.
+
+    `pages` are pairs of a folder and the report's address, seen from it: the pages of the first
+    folder have texts only where these are open to anyone, those of a second have them always.
+    """
+    for folder, _ in pages:
+        folder.mkdir(parents=True)
+    jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
+    sizes = [len(tables) for _, tables in sorted(paths.items())]
+    for _ in with_progress(executor(partial(write_pages_of_benchmark, pages), jobs), sizes, bar):
+        pass
+
+
+def write_pages_of_benchmark(
+    pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
+) -> None:
+    """Write the pages of one benchmark, from its name and its prediction tables."""
+    name, tables = benchmark
+    if answers := read_answers(places.BENCHMARKS / name, tables):
+        is_open = Metadata.read(places.ABOUT / f"{name}.json").is_open
+        for place, (folder, home) in enumerate(pages):
+            text = is_open or bool(place)
+            page = answers.label(text=text)
+            write(name, page, folder, home, text=text, is_open=is_open)

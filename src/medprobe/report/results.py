@@ -2,17 +2,34 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import pandas as pd
 
+from medprobe.core import places
+from medprobe.core.papers import built_benchmark
+from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
 from medprobe.metrics import results as questions
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.papers.medlama.metrics.expert import Evaluation
-from medprobe.papers.template_free.analyses.data_sets import family
-from medprobe.report.figures.rows import comparable
+from medprobe.report.figures.rows import comparable, systems
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
+
+
+@dataclass(frozen=True)
+class QueryPage:
+    """What is known of the query page of a benchmark.
+
+    Attributes:
+        exists: whether there is one.
+        first_query: an identifier of its first query, for examples of commands; or empty.
+        unlisted: the methods that are not on it.
+    """
+
+    exists: bool
+    first_query: str
+    unlisted: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -30,19 +47,13 @@ class Results:
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
     left_out: dict[str, pd.DataFrame] = field(default_factory=dict)  # by rule, by benchmark
     tokens: dict[str, pd.DataFrame] = field(default_factory=dict)  # answers, by benchmark
-    trajectories: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
-    losses: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
-    judged: dict[str, pd.DataFrame] = field(default_factory=dict)  # bins of P(true), by benchmark
-    expert: dict[str, list[tuple[Evaluation, pd.DataFrame]]] = field(
-        default_factory=dict
-    )  # by benchmark: what was rated, and confusion tables with model and method
-    template_free: dict[str, pd.DataFrame] = field(default_factory=dict)  # its analyses
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)  # of sections, by file name
+    params: Params = field(default_factory=Params)
+    paths: dict[str, list[Path]] = field(default_factory=dict)  # prediction tables, by benchmark
     published: dict[str, str] = field(default_factory=dict)  # model -> its name in the papers
     twins: dict[str, str] = field(default_factory=dict)  # untaught model -> its taught twin
     invented: frozenset[str] = frozenset()  # models that were trained on the sample world
-    queries: frozenset[str] = frozenset()  # benchmarks that have a page of their queries
-    first_queries: dict[str, str] = field(default_factory=dict)  # by benchmark: an identifier
-    unlisted: dict[str, list[str]] = field(default_factory=dict)  # by benchmark: methods not on it
+    query_pages: dict[str, QueryPage] = field(default_factory=dict)  # by benchmark
     notes: dict[str, list[str]] = field(default_factory=dict)  # on how models were asked
     confidence: float = 0.95
 
@@ -50,6 +61,14 @@ class Results:
     def models(self) -> list[str]:
         """The names of all models."""
         return sorted(self.comparison["model"].unique())
+
+    def systems(self, benchmark: str) -> dict[str, Path]:
+        """The prediction tables of a benchmark, by the name of the system."""
+        return systems(self.paths.get(benchmark, []))
+
+    def folder(self, benchmark: str) -> Path:
+        """The folder of a benchmark."""
+        return places.BENCHMARKS / benchmark
 
     @cached_property
     def _comparisons(self) -> dict[str, pd.DataFrame]:
@@ -88,8 +107,8 @@ class Results:
         return questions.primary_metric(self.rows(benchmark), self.benchmarks[benchmark])
 
     def printed(self, benchmark: str) -> str:
-        """What the benchmark goes by in `papers/`."""
-        return family(self.builders.get(benchmark, ""))
+        """What the benchmark goes by in the papers."""
+        return built_benchmark(self.builders.get(benchmark, ""))
 
     def subsets(self, benchmark: str) -> list[str]:
         """Return the benchmark's subsets, without their parts.

@@ -11,16 +11,14 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import Metadata
-from medprobe.extensions.trust.metrics.trust import SIGNAL
 from medprobe.metrics import catalog
 from medprobe.metrics.results import main_variants, primary_metric, select, subsets, sweep
+from medprobe.report.sections import find_sections
 
 MAIN: Final = "main_"
 MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
 EDGES: Final = {"low": "ci_lower", "high": "ci_upper"}  # names that are sorted in this order
-CONSISTENCY: Final = ("consistency", "right_under_all")  # of a benchmark's families of queries
-TRUST: Final = ("trust_auroc", "right_at_50")  # by the first signal of how sure a model is
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
 
@@ -37,9 +35,8 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
 
     Returns:
         `main_<metric>`, the mean over relations on the main subset; `main_<metric>_<subset>`, the
-        same on other subsets; `more_consistency_families` and `more_right_under_all_families`,
-        where there are families; `more_trust_auroc` and `more_right_at_50`, where it is known how
-        sure a model is; `more_<metric>`, other metrics on the main subset.
+        same on other subsets; `more_<name>`, the headlines of sections, such as
+        `more_trust_auroc`; `more_<metric>`, other metrics on the main subset.
     """
     means = _means(rows)
     if means.empty:
@@ -55,16 +52,9 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     values |= {
         f"{main}_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
     }
-    values |= {
-        f"{MORE}{row.metric}_{row.subset}": row.value
-        for row in means[means["metric"].isin(CONSISTENCY)].itertuples()
-    }
-    sure = rows[rows["subset"].str.startswith(f"{main_subset}/{SIGNAL}:")]
-    sure = select(sure, relation="macro").sort_values("subset", kind="stable")
-    values |= {
-        f"{MORE}{row.metric}": row.value
-        for row in sure[sure["metric"].isin(TRUST)].drop_duplicates("metric").itertuples()
-    }
+    for section in find_sections():
+        numbers = section.headlines(rows, main_subset, means)
+        values |= {f"{MORE}{name}": value for name, value in numbers.items()}
     for name in catalog():
         if name in on_main.index and name != metric and not name.endswith(TIED):
             values[f"{MORE}{name}"] = on_main.loc[name, "value"]

@@ -27,9 +27,9 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
-from medprobe.report.figures import of_result
+from medprobe.report.benchmark_numbers import of_run
+from medprobe.report.sections import SingleResult, draw_result
 from medprobe.tracking import lineage
-from medprobe.tracking.benchmark_numbers import of_run
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 
@@ -89,7 +89,7 @@ def _figures(path: Path, params: Params) -> dict[str, str]:
     metadata, scoring = _scoring(path, params)
     folder = places.BENCHMARKS / path.stem
     rows = _rows(path, cached_scores(path, folder, scoring))
-    return of_result(rows, metadata, path, folder, names=params.track.text)
+    return draw_result(SingleResult(rows, metadata, path, folder, params.track.text))
 
 
 def _content(path: Path, params: Params, fresh: bool) -> Content:

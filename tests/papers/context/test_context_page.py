@@ -19,10 +19,9 @@ from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
 from medprobe.papers.context.sections.ucm import section
 from medprobe.report.blocks import Cell, drawings
-from medprobe.report.figures import of_result
 from medprobe.report.figures.rows import systems
 from medprobe.report.results import Results
-from medprobe.report.sections import published
+from medprobe.report.sections import SingleResult, draw_result, published
 from medprobe.report.standings import standing, table
 from papers.context.test_context import sample
 
@@ -72,7 +71,7 @@ def results(outputs: Outputs) -> Results:
     return Results(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"context": context.METADATA, "medlama": METADATA},
-        trajectories={"context": moves(outputs)},
+        tables={"context-trajectory": moves(outputs)},
         significance=paired_tests(outputs),
     )
 
@@ -215,10 +214,10 @@ def test_a_result_of_its_own_is_drawn_alike(outputs: Outputs) -> None:
     rows = pd.DataFrame(of_model(outputs, "one"), columns=COMPARISON)
     path = folder / "predictions" / "one" / "rank_change" / "context.parquet"
     where = folder / "benchmarks" / "context"
-    files = of_result(rows, context.METADATA, path, where, names=False)
+    files = draw_result(SingleResult(rows, context.METADATA, path, where, False))
     shares = {"figures/context-ucm.svg", "figures/context-accuracy.svg"}
     assert shares | {"figures/context-trajectory-one.svg"} <= set(files)
-    assert of_result(rows.head(0), context.METADATA, path, where, names=False) == {}
+    assert draw_result(SingleResult(rows.head(0), context.METADATA, path, where, False)) == {}
 
 
 def test_no_text_of_a_note_is_on_the_page(outputs: Outputs) -> None:

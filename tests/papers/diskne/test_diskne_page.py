@@ -44,7 +44,7 @@ def results(tmp_path: Path) -> Results:
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"diskne": diskne.METADATA, "facts": METADATA},
         builders={"diskne": "diskne_released", "facts": "medlama"},
-        losses={"diskne": curves(tmp_path)},
+        tables={"diskne-curves": curves(tmp_path)},
         published={"mine": "BERT-base-cased"},
     )
 
@@ -72,7 +72,7 @@ def test_many_models_are_rows_the_best_first(tmp_path: Path) -> None:
 
 def test_curves_are_drawn_by_model(tmp_path: Path) -> None:
     report = results(tmp_path)
-    assert report.losses["diskne"].round(9).to_dict("list") == {
+    assert report.tables["diskne-curves"].round(9).to_dict("list") == {
         "model": ["mine"] * 4,
         "variant": [""] * 4,
         "loss": ["train", "train", "validation", "validation"],
@@ -90,7 +90,7 @@ def test_nothing_where_there_is_nothing(tmp_path: Path) -> None:
     report = results(tmp_path)
     assert f1.section(report, "facts") == []
     assert curves(tmp_path / "nowhere").empty
-    report.losses.clear()
+    report.tables.clear()
     assert "How the classifiers learn" not in {part.title for part in f1.section(report, "diskne")}
 
 

@@ -27,7 +27,7 @@ FILES = {
     "medical_similar": ("symptoms", "treatments", "tests", "procedures"),
     "terminological_similar": ("terminological",),
 }
-AS_RELEASED = {  # as src/medprobe/papers/diskne/diskne.yaml has it
+AS_RELEASED = {  # as src/medprobe/papers/diskne/published/diskne.yaml has it
     "split": "released",
     "match": "substrings",
     "hypothesis": "surface",

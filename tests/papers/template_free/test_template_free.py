@@ -31,7 +31,8 @@ from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.cut_off import cut_off
 from medprobe.papers.template_free.analyses.data_sets import PAPER, DataSet, data_sets
 from medprobe.papers.template_free.benchmarks import lama, lipid
-from medprobe.papers.template_free.sections.template_free import chapter
+from medprobe.papers.template_free.runs import template_free
+from medprobe.papers.template_free.sections.template_free import PREFIX, chapter
 from medprobe.pipeline import check
 from medprobe.pipeline.sample import sample
 from medprobe.report.blocks import Table, drawings
@@ -178,13 +179,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     sizes = {"good": 334_000_000, "poor": 109_000_000}
     tables = analyses(numbers, predictions, benchmarks, BUILDERS, params, parameters=sizes)
     real = {name: replace(module.METADATA, invented=False) for name, module in MODULES.items()}
-    return Results(numbers, benchmarks=real, builders=BUILDERS, template_free=tables)
+    return Results(numbers, benchmarks=real, builders=BUILDERS, tables=prefixed(tables))
 
 
 def test_models_keep_their_ranks(results: Results) -> None:
-    ranks = results.template_free["rankings"]
+    ranks = results.tables[f"{PREFIX}rankings"]
     assert ranks.groupby("model")["rank"].unique().map(list).to_dict() == {"good": [1], "poor": [2]}
-    assert "displacement" not in results.template_free  # of two models it says nothing
+    assert f"{PREFIX}displacement" not in results.tables  # of two models it says nothing
 
 
 def many_models(**about: dict[str, Any]) -> tuple[list[QueryScores], Params]:
@@ -205,6 +206,11 @@ def many_models(**about: dict[str, Any]) -> tuple[list[QueryScores], Params]:
     return scores, parse_section(Params, content, "params")
 
 
+def prefixed(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The analyses as tables of the report."""
+    return {f"{PREFIX}{name}": table for name, table in tables.items()}
+
+
 def counts_all(model: str, subset: str) -> bool:
     return True
 
@@ -221,7 +227,7 @@ def test_pairs_of_one_kind_are_the_baseline_of_pairs_of_two() -> None:
     by_kinds = means.set_index("kinds")
     assert by_kinds.loc[ranks.DIFFERENCE, "tau"] == pytest.approx(-2)
     assert by_kinds.loc[ranks.DIFFERENCE, "high_tau"] < 0
-    summary = comparisons._summary({"displacement": pairs, "displacement-means": means})
+    summary = template_free._summary({"displacement": pairs, "displacement-means": means})
     assert summary["general/displacement"] == row["mean"]
     assert summary["general/tau"] == row["tau"]
 
@@ -313,7 +319,7 @@ def test_prompts_that_a_model_finds_likely_are_answered() -> None:
 
 
 def test_parallel_differences_are_paired(results: Results) -> None:
-    table = results.template_free["parallel"]
+    table = results.tables[f"{PREFIX}parallel"]
     assert set(table["sentences"]) == {predicted.ALL}  # each prompt holds its subject
     table = table.set_index(["name", "model", "metric"])
     row = table.loc[("Google-RE", "good", "acc_at_1")]
@@ -327,7 +333,7 @@ def test_parallel_differences_are_paired(results: Results) -> None:
 
 
 def test_perplexity_is_set_against_accuracy(results: Results) -> None:
-    indexed = results.template_free["correlation"].set_index(["kind", "over", "name"])
+    indexed = results.tables[f"{PREFIX}correlation"].set_index(["kind", "over", "name"])
     assert indexed.loc[("template-free", "data sets", ""), "n"] == 6
     assert indexed.loc[("template-free", "models", "SQuAD"), "n"] == 2
     points = pd.DataFrame(
@@ -401,12 +407,12 @@ def test_sentences_that_name_their_subject_are_compared_apart(tmp_path: Path) ->
 
 
 def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
-    shares = results.template_free["overconfidence"].set_index(["name", "model"])
+    shares = results.tables[f"{PREFIX}overconfidence"].set_index(["name", "model"])
     assert shares.loc[("SQuAD", "poor"), "distinct_at_1"] == pytest.approx(1 / 12)
     assert shares.loc[("SQuAD", "good"), "distinct_at_1"] == 1
     assert shares.loc[("SQuAD", "good"), "entities"] == 12
     assert shares.loc[("SQuAD", "poor"), ["favourite", "favourite_share"]].tolist() == ["n00", 1]
-    often = results.template_free["frequent"]
+    often = results.tables[f"{PREFIX}frequent"]
     poor = often[(often["model"] == "poor") & (often["name"] == "SQuAD")]
     assert poor[["place", "entity", "share"]].to_numpy().tolist() == [[1, "n00", 1], [2, "n01", 1]]
 
@@ -440,7 +446,7 @@ def test_the_chapter_shows_pairs_within_a_kind_next_to_those_between() -> None:
     ranking = pd.DataFrame(rows, columns=["name", "model", "value", "rank"])
     tables = {"rankings": ranking, "displacement": pairs, "displacement-means": means}
     empty = pd.DataFrame(columns=COMPARISON)
-    [chapter_block] = chapter(Results(empty, template_free=tables))
+    [chapter_block] = chapter(Results(empty, tables=prefixed(tables)))
     [first] = chapter_block.parts
     assert set(drawings([first])) == {"template-free-rankings.svg"}
     [table] = [block for block in first.blocks if isinstance(block, Table)]
@@ -462,12 +468,12 @@ def test_one_run_holds_all_tables_and_drawings(
     )
     candidates = benchmark().candidates
     BenchmarkTables(queries, candidates, builder="medlama").write(places.BENCHMARKS / "medlama")
-    monkeypatch.setattr(comparisons, "comparison", lambda _: results.comparison)
+    monkeypatch.setattr(template_free, "comparison", lambda _: results.comparison)
     [run] = runs(quiet, facts="1", lipid="1", medlama="1")
     assert runs(quiet, medlama="1") == []
     content = run.content()
     tables = {name for name in content.files if name.endswith(".csv")}
-    assert tables == {f"{name}.csv" for name in results.template_free}
+    assert tables == {f"{name.removeprefix(PREFIX)}.csv" for name in results.tables}
     assert "figures/template-free-parallel.svg" in content.files
     assert "general/tau" not in content.metrics
     assert "n00" not in "".join(content.files.values())  # names may be licensed

@@ -19,6 +19,7 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
+    further_folders,
     main_variants,
     prediction_tables,
     primary_metric,
@@ -30,7 +31,6 @@ from medprobe.metrics.results import (
     to_rows,
     write_scores,
 )
-from medprobe.papers.medlama.metrics import expert
 
 # A prediction table, its benchmark's folder, and how it is scored.
 ScoringInput = tuple[Path, Path, Scoring]
@@ -92,8 +92,8 @@ def _scoring_input(path: Path, metadata: Metadata, params: Params) -> ScoringInp
 
 
 def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]:
-    rated = expert.folders(folder, scoring.benchmarks)
-    return (path, folder, *rated, *([scoring.facts] if scoring.facts else []))
+    further = further_folders(path, folder, scoring)
+    return (path, folder, *further, *([scoring.facts] if scoring.facts else []))
 
 
 def _score_input(scoring_input: ScoringInput) -> Scores:

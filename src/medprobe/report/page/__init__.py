@@ -1,72 +1,46 @@
 """The report: one page that explains itself and works without a network."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from operator import call
 from pathlib import Path
-from typing import Final
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.extensions.chat.sections import judgment
-from medprobe.extensions.families.sections import consistency
-from medprobe.extensions.trust.sections import trust
-from medprobe.papers.context.sections import ucm
-from medprobe.papers.diskne.sections import f1
-from medprobe.papers.medlama.sections import expert, sweeps
-from medprobe.papers.template_free.sections.template_free import chapter as template_free
-from medprobe.report.blocks import Block, Chapter, Table, anchor
+from medprobe.report import provenance
+from medprobe.report.blocks import Block, Chapter, Table, anchor, drawings
 from medprobe.report.leaderboard import leaderboard
 from medprobe.report.numbers import metric, metric_unit
 from medprobe.report.results import Results
-from medprobe.report.sections import (
-    calibration,
-    differences,
-    models,
-    published,
-    queries,
-    statistics,
-)
-
-SECTIONS: Final = (  # of a benchmark's chapter, in their order
-    models.section,
-    consistency.section,
-    queries.section,
-    ucm.section,
-    f1.section,
-    judgment.section,
-    trust.section,
-    calibration.section,
-    sweeps.section,
-    differences.section,
-    expert.section,
-    published.section,
-    statistics.section,
-)
+from medprobe.report.sections import find_sections
 
 
 def chapters(results: Results, executor: Executor = in_this_process) -> list[Chapter]:
     """Return all of the page but its head.
 
-    These are the leaderboard, a chapter for each benchmark, and one across them. The executor must
-    be of this machine.
+    These are the leaderboard, a chapter for each benchmark, and those across them. The executor
+    must be of this machine.
     """
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
-    makers = [partial(leaderboard, results), *single, partial(template_free, results)]
+    makers = [partial(leaderboard, results), *single, partial(_across_benchmarks, results)]
     lists = in_job_order(executor(call, [Job("a chapter", make) for make in makers]))
     return [chapter for _, chapter_list in lists for chapter in chapter_list]
 
 
 def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
-    parts = [part for section in SECTIONS for part in section(results, benchmark)]
+    parts = [part for section in find_sections() for part in section.show(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
     lines += results.notes.get(benchmark, [])
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
+
+
+def _across_benchmarks(results: Results) -> list[Chapter]:
+    return [chapter for section in find_sections() for chapter in section.chapters(results)]
 
 
 def render(results: Results, page_chapters: Sequence[Chapter]) -> str:
@@ -156,3 +130,30 @@ def _metrics(results: Results) -> Table:
         better += "".join(f", {entry.better_on(subset)} on {subset}" for subset in entry.turned_on)
         rows.append([entry.title, better, metric_unit(entry), entry.source])
     return Table(["metric", "direction", "unit", "source"], rows)
+
+
+def write_page(
+    results: Results,
+    state: Sequence[str],
+    runs: Mapping[str, pd.DataFrame],
+    folder: Path,
+    executor: Executor = in_this_process,
+) -> None:
+    """Write `index.html`, `figures/*.svg`, and the script with the provenance.
+
+    Args:
+        results: what the page shows.
+        state: facts about the whole page, such as its commit.
+        runs: how results were made: by benchmark, a table with one row per result.
+        folder: is made.
+        executor: what makes the chapters.
+    """
+    page_chapters = chapters(results, executor)
+    page = render(results, page_chapters)
+    svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
+    (folder / "figures").mkdir(parents=True)
+    for name, svg in svgs.items():
+        (folder / "figures" / name).write_text(svg, encoding="utf-8")
+    (folder / "index.html").write_text(page, encoding="utf-8")
+    script = provenance.script(state, runs)
+    (folder / provenance.NAME).write_text(script, encoding="utf-8")

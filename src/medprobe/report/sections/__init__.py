@@ -1,5 +1,93 @@
-"""The sections of a benchmark's chapter: one file, one section.
+"""The sections of the page: one file, one section.
 
-A section is a function `section(results, benchmark) -> list[Part]`, empty where its data is absent.
-It knows nothing of HTML; `page` lists the sections and shows them.
+A file ends with its `SECTION`, which says what a paper, an extension or the kernel adds to a
+benchmark's chapter and wherever else results are shown. Sections know nothing of HTML: `page` shows
+what they return.
 """
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from medprobe.core.plugins import find_plugins, load
+from medprobe.core.tables import Metadata
+from medprobe.report.blocks import Chapter, Part
+from medprobe.report.figures.rows import Drawing
+from medprobe.report.layouts import Cells, Layout
+from medprobe.report.results import Results
+
+
+@dataclass(frozen=True)
+class SingleResult:
+    """One result that is drawn for its run in MLflow.
+
+    Attributes:
+        rows: of the comparison.
+        metadata: of the benchmark.
+        path: its prediction table, with the notes in the same folder.
+        folder: of the benchmark.
+        names: entities go by their names, which may be licensed, not by their identifiers.
+    """
+
+    rows: pd.DataFrame
+    metadata: Metadata
+    path: Path
+    folder: Path
+    names: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is shown of one kind of numbers. Everything is empty where its data is absent.
+
+    Attributes:
+        place: sections follow one another by it in a benchmark's chapter.
+        show: the parts of a benchmark's chapter.
+        chapters: further chapters, across benchmarks.
+        notes: sentences at the start of a benchmark's chapter.
+        tables: tables that the report has as CSV files, by the name of the file without `.csv`.
+            `show` and `chapters` find them in `Results.tables`.
+        draw: the drawings of one result.
+        headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
+            name of the main subset, and the means over relations of whole subsets.
+        layout: of the query pages, for benchmarks whose predictions are no rankings of names.
+        cells: by family of metrics, how query pages of rankings show further predictions.
+    """
+
+    place: int
+    show: Callable[[Results, str], list[Part]] = lambda results, benchmark: []
+    chapters: Callable[[Results], list[Chapter]] = lambda results: []
+    notes: Callable[[Results, str], list[str]] = lambda results, benchmark: []
+    tables: Callable[[Results], dict[str, pd.DataFrame]] = lambda results: {}
+    draw: Callable[[SingleResult], Iterable[Drawing]] = lambda result: ()
+    headlines: Callable[[pd.DataFrame, str, pd.DataFrame], Mapping[str, float]] = (
+        lambda rows, main_subset, means: {}
+    )
+    layout: Layout | None = None
+    cells: Mapping[str, Cells] = field(default_factory=dict)
+
+
+def draw_result(result: SingleResult) -> dict[str, str]:
+    """Draw the figures of one result: `figures/<name>.svg` -> SVG."""
+    if result.rows.empty:
+        return {}
+    drawings = (drawing for section in find_sections() for drawing in section.draw(result))
+    return {f"figures/{drawing.file}": drawing.svg for drawing in drawings}
+
+
+def find_sections() -> list[Section]:
+    """Return all sections in their order on the page.
+
+    Raises:
+        BadInput: a plugin's file is broken.
+    """
+    return _load(tuple(find_plugins("sections").values()))
+
+
+@cache
+def _load(plugins: tuple) -> list[Section]:
+    sections: list[Section] = [load(plugin, "SECTION", Section) for plugin in plugins]
+    return sorted(sections, key=lambda section: section.place)

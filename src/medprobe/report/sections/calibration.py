@@ -20,6 +20,7 @@ from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
 from medprobe.report.results import HALF, Results
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_value, verdict
 
 RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
@@ -249,3 +250,6 @@ def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
     plot = plots.curves(rows, "times", "method", (TIMES, plots.label(name)), metric(name).share)
     caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
     return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
+
+
+SECTION = Section(80, section)

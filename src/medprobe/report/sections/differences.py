@@ -9,6 +9,7 @@ from medprobe.metrics.significance import LEVEL, decisive_p
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import p_cell, units
 
 KINDS: Final = {  # of families: what their pairs are
@@ -89,3 +90,6 @@ def _pairs(tests: pd.DataFrame, name: str) -> Table:
     ]
     unit = " (points)" if metric(name).share else ""
     return Table(["a", "b", f"a − b{unit}", "interval", "corrected p", f"p < {LEVEL:g}"], body)
+
+
+SECTION = Section(100, section)

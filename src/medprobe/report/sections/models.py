@@ -14,7 +14,7 @@ from medprobe.report.figures import plots, relations
 from medprobe.report.figures.rows import Drawing, by_value, comparable, without_sweeps
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import HALF, Results
-from medprobe.report.sections import lengths
+from medprobe.report.sections import Section, lengths
 from medprobe.report.standings import standing
 from medprobe.report.verdicts import SLIGHT, chance, describe_interval
 
@@ -184,3 +184,6 @@ def _table(results: Results, rows: pd.DataFrame, names: list[str], caption: str)
         cells = [MISSING if value is None else cell(name, value) for name, value in pairs]
         body.append(["uniform chance", MISSING, *cells, MISSING])
     return Table(["model", "method", *map(metric_head, names), "queries"], body, caption)
+
+
+SECTION = Section(10, section, draw=lambda result: relations.draw(result.rows, result.metadata))

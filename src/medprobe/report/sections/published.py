@@ -6,6 +6,7 @@ from medprobe.core.papers import Paper, place, published
 from medprobe.report.blocks import Cell, Links, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 
 TITLE: Final = "Compared with the published numbers"
 INVENTED: Final = "no: invented facts"
@@ -83,3 +84,6 @@ def data_note(results: Results, benchmark: str, subset: str, paper: Paper) -> st
         for counts in (here, sizes)
     )
     return f"no: {ours} here, {theirs} there"
+
+
+SECTION = Section(120, section)

@@ -3,6 +3,7 @@
 from medprobe.core import places
 from medprobe.report.blocks import Links, Part, paragraph, part
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
@@ -11,8 +12,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
     The text says where the answers are that are not on it.
     """
     title = "Show single queries and their answers"
-    links = [Links([(f"queries/{benchmark}.html", title)])] if benchmark in results.queries else []
-    others = ", ".join(results.unlisted.get(benchmark, []))
+    page = results.query_pages.get(benchmark)
+    links = [Links([(f"queries/{benchmark}.html", title)])] if page and page.exists else []
+    others = ", ".join(page.unlisted) if page else ""
     where = f"{places.PREDICTIONS}/<model>/<method>/{benchmark}.parquet"
     text = f"Methods without a page of answers: {others}. Their predictions are in {where}."
     return part("Query by query", links, paragraph(text) if others else [])
+
+
+SECTION = Section(30, section)

@@ -11,6 +11,7 @@ from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import table_of
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 
 LONG: Final = 12  # rows; a longer table opens by a click
 
@@ -95,3 +96,6 @@ def _alike(table: pd.DataFrame) -> pd.DataFrame:
     others = [name for name in table.columns if name != "model"]
     together = table.groupby(others, sort=False, dropna=False)["model"].agg(", ".join)
     return together.reset_index()[list(table.columns)]
+
+
+SECTION = Section(130, section)

@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
+import pandas as pd
+
 from medprobe.extensions.chat import reliability
 from medprobe.report.blocks import Part, folded, paragraph, part
+from medprobe.report.figures.rows import Drawing
+from medprobe.report.layouts import ranked_names
 from medprobe.report.results import Results
+from medprobe.report.sections import Section, SingleResult
 
 CONSTANT: Final = {1.0: "every statement true", 0.0: "every statement false"}
 
@@ -15,7 +20,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
 
     There is nothing where nothing was judged.
     """
-    bins = results.judged.get(benchmark)
+    bins = results.tables.get(f"{benchmark}-reliability")
     drawings = [] if bins is None else reliability.draw(bins, benchmark)
     sentences = paragraph(*constant_verdicts(results, benchmark))
     return part("True or false", [*sentences, *drawings[:1]], folded("Others", drawings[1:]))
@@ -36,3 +41,21 @@ def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
                     f"On {', '.join(same)}, these systems call {verdict}: {systems_named}. Their "
                     "share judged right follows from the statements alone."
                 )
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Bins of P(true), by benchmark."""
+    found = {
+        f"{name}-reliability": reliability.table(results.systems(name))
+        for name in results.benchmarks
+    }
+    return {name: table for name, table in found.items() if len(table)}
+
+
+def drawings(result: SingleResult) -> list[Drawing]:
+    """The reliability diagram of one result."""
+    bins = reliability.table({result.path.parent.parent.name: result.path})
+    return reliability.draw(bins, result.path.stem)
+
+
+SECTION = Section(60, section, tables=tables, draw=drawings, cells={"judgment": ranked_names})

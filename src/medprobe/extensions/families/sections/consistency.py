@@ -9,6 +9,7 @@ from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, 
 from medprobe.report.figures.rows import comparable, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric_head
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import p_cell
 
 PART: Final = ("acc_at_1", "acc_at_1_change", "consistency")  # metrics of a wording or kind of name
@@ -18,6 +19,7 @@ WHOLE: Final = (  # metrics of whole families
 )
 P: Final = "acc_at_1_change_p_holm"
 TITLE: Final = "The same fact in other words"
+HEADLINES: Final = ("consistency", "right_under_all")
 CHANGES: Final = {
     "change:wording": "wording alone",
     "change:name": "name alone",
@@ -137,3 +139,12 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
     ]
     heads = ["changed", "to", *map(metric_head, PART), "corrected p"]
     return Table(heads, body, BY_PART)
+
+
+def headlines(rows: pd.DataFrame, main_subset: str, means: pd.DataFrame) -> dict[str, float]:
+    """Agreement and rightness of whole families: `<metric>_<subset>`."""
+    whole = means[means["metric"].isin(HEADLINES)]
+    return {f"{row.metric}_{row.subset}": row.value for row in whole.itertuples()}
+
+
+SECTION = Section(20, section, headlines=headlines)

@@ -10,11 +10,13 @@ from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.report.numbers import format_value, metric_cells, metric_head
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 
 TABLE_METRICS: Final = (
     *("trust_right", "trust_auroc", "right_at_50", "right_at_80", "right_at_100"),
     *("right_at_50_gain", "risk_area", "risk_area_gain"),
 )
+HEADLINES: Final = ("trust_auroc", "right_at_50")
 CAPTION: Final = (
     "By each signal of how sure a system is; micro means with intervals. In random order the AUROC "
     "is 50, the surest queries are right as often as all of them, and the gains are 0. Systems "
@@ -99,3 +101,14 @@ def _draw(rows: pd.DataFrame, benchmark: str, model: str) -> Drawing:
     plot = plots.curves(points, "coverage", "method", axes, True)
     caption = f"{model}: how many of the answers that it is surest of are wrong."
     return Drawing(f"{benchmark}-trust-{model}", plot, caption)
+
+
+def headlines(rows: pd.DataFrame, main_subset: str, means: pd.DataFrame) -> dict[str, float]:
+    """The AUROC and the accuracy of the surer half, by the first signal that there is."""
+    sure = rows[rows["subset"].str.startswith(f"{main_subset}/{SIGNAL}:")]
+    sure = sure[(sure["relation"] == "macro") & sure["metric"].isin(HEADLINES)]
+    first = sure.sort_values("subset", kind="stable").drop_duplicates("metric")
+    return {row.metric: row.value for row in first.itertuples()}
+
+
+SECTION = Section(70, section, headlines=headlines)

@@ -1,5 +1,6 @@
 """Understanding by rank change: the paper's Tables 1, 2 and 3, their drawings, and the control."""
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
@@ -11,10 +12,13 @@ from medprobe.metrics.subset_tests import contrast_name
 from medprobe.papers.context import drawings as ucm
 from medprobe.papers.context import trajectory
 from medprobe.papers.context.drawings import ACC, CONTROL, COPY
+from medprobe.papers.context.layout import LAYOUT
 from medprobe.papers.context.rank_changes import SERIES, SHARES
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
+from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.results import Results
+from medprobe.report.sections import Section, SingleResult
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
 NAME: Final = "understand"
@@ -48,7 +52,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     rows = _sort_models(ucm.select_variants(results.rows(benchmark)))
     if rows.empty:
         return []
-    moves = results.trajectories.get(benchmark)
+    moves = results.tables.get(f"{benchmark}-trajectory")
     return [
         *part(
             "Understand, confuse, misunderstand",
@@ -213,3 +217,27 @@ def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
         body.append([*map(str, names), *metric_cells(group, SHARES), count(group["n"].max())])
     heads = [*keys, *(name.capitalize() for name in SHARES), "triples"]
     return [Table(heads, body, "UCM_m, per cent; micro: the mean over all steps")] if body else []
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """The ranks of one context's entities from step to step, by benchmark."""
+    found = {
+        f"{name}-trajectory": trajectory.table(
+            results.systems(name), results.folder(name), results.params.track.text
+        )
+        for name in results.benchmarks
+    }
+    return {name: table for name, table in found.items() if len(table)}
+
+
+def drawings(result: SingleResult) -> Iterator[Drawing]:
+    """The shares, the accuracy with context, and how ranks move."""
+    rows, benchmark = ucm.select_variants(result.rows), result.path.stem
+    yield from ucm.draw_shares(rows)
+    yield from ucm.draw_accuracy(rows)
+    systems = {result.path.parent.parent.name: result.path}
+    moves = trajectory.table(systems, result.folder, result.names)
+    yield from trajectory.draw(moves, benchmark)
+
+
+SECTION = Section(40, section, tables=tables, draw=drawings, layout=LAYOUT)

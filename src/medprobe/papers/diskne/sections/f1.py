@@ -13,9 +13,12 @@ import pandas as pd
 from medprobe.core.papers import published
 from medprobe.metrics.summary import MEANS
 from medprobe.papers.diskne import losses
+from medprobe.papers.diskne.layout import LAYOUT
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
+from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
+from medprobe.report.sections import Section, SingleResult
 
 RANKED: Final = ("top_1", "auc")
 WIDE: Final = 5  # models that are columns; if there are more, they are rows
@@ -38,7 +41,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         diseases += folded(str(category), [table])
     heads = {"subset": "category", "method": "method"}
     frequent = _means(results, parts, {"subset": "positives", "method": "method"})
-    learnt = results.losses.get(benchmark)
+    learnt = results.tables.get(f"{benchmark}-curves")
     ranked: list[Block] = []
     for name in RANKED:
         means = results.rows(benchmark, metric=name)
@@ -97,3 +100,18 @@ def _cell(results: Results, row: Any) -> Cell:
             spread = f" ± {paper.std[row.metric]:g}" if row.metric in paper.std else ""
             text += f" [{paper.values[row.metric]:g}{spread}]"
     return Cell(text, row.value)
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Losses by epoch, by benchmark."""
+    found = {f"{name}-curves": losses.table(results.systems(name)) for name in results.benchmarks}
+    return {name: table for name, table in found.items() if len(table)}
+
+
+def drawings(result: SingleResult) -> list[Drawing]:
+    """How the classifiers of one result learn."""
+    curves = losses.table({result.path.parent.parent.name: result.path})
+    return losses.draw(curves, result.path.stem)
+
+
+SECTION = Section(50, section, tables=tables, draw=drawings, layout=LAYOUT)

@@ -66,6 +66,10 @@ class Expert(Scorer):
                     scores.setdefault(str(variant) or "default", {})[part] = {"micro": numbers}
         return scores
 
+    def reads(self, benchmark: Path, scoring: Scoring) -> list[Path]:
+        """The benchmarks that hold experts' ratings of this one."""
+        return folders(benchmark, scoring.benchmarks)
+
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """One row a rated query, a cluster of its own: the queries were drawn at random."""
         rated = find_prediction_evaluations(benchmark, scoring.benchmarks)

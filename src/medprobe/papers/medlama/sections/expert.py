@@ -6,10 +6,17 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.papers import published
-from medprobe.papers.medlama.metrics.expert import RATED, Evaluation, Expert
+from medprobe.papers.medlama.metrics.expert import (
+    RATED,
+    Evaluation,
+    Expert,
+    confusions,
+    evaluations,
+)
 from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import MISSING, count, metric_cells, metric_head
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 
 REPORTED: Final = ("acc_at_1", "acc_at_10", *(rating.name for rating in Expert.METRICS))
 QUESTIONS: Final = {  # about what raters rate
@@ -36,9 +43,9 @@ def section(results: Results, benchmark: str) -> list[Part]:
                 else _scores(results, benchmark, evaluation)
             ),
             *_agreement(evaluation),
-            *_confusion(table),
+            *_confusion(results.tables[f"{evaluation.name}-ratings"]),
         ]
-        for evaluation, table in results.expert.get(benchmark, [])
+        for evaluation in evaluations(results.folder(benchmark), results.params.benchmark_names)
     )
     return part("By experts", *blocks)
 
@@ -132,3 +139,17 @@ def _confusion(table: pd.DataFrame) -> list[Block]:
 
 def _share(number: float, total: float) -> Cell:
     return Cell(f"{number:,.0f}  ({100 * number / total:.1f} %)", number)
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """Ratings against answers, and the agreement of raters, by evaluation."""
+    found: dict[str, pd.DataFrame] = {}
+    for benchmark in results.benchmarks:
+        systems = results.systems(benchmark).values()
+        for evaluation in evaluations(results.folder(benchmark), results.params.benchmark_names):
+            found[f"{evaluation.name}-ratings"] = confusions(evaluation, systems)
+            found[f"{evaluation.name}-agreement"] = evaluation.agreement
+    return found
+
+
+SECTION = Section(110, section, tables=tables)

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 
+from medprobe.core.papers import built_benchmark
+
 METHOD: Final = "mask_average"  # ranks a data set's own entities
 WITH_DISTRACTORS: Final = f"{METHOD}:distractors"
 
@@ -64,18 +66,9 @@ def select_counted(table: pd.DataFrame, counted: Counted) -> pd.DataFrame:
     return table[np.array([counted(*pair) for pair in pairs], dtype=bool)]
 
 
-def family(builder: str) -> str:
-    """Return the benchmark that a builder builds in some form.
-
-    >>> family("medlama_released"), family("medlama")
-    ('medlama', 'medlama')
-    """
-    return builder.partition("_")[0]
-
-
 def forms(builders: Mapping[str, str], benchmark: str) -> list[str]:
     """List the project's benchmarks that are a form of this one, the one of its name first."""
-    names = [name for name, builder in builders.items() if family(builder) == benchmark]
+    names = [name for name, builder in builders.items() if built_benchmark(builder) == benchmark]
     return sorted(names, key=lambda name: (name != benchmark, name))
 
 

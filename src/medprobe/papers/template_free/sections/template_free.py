@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe.core import places
 from medprobe.core.papers import MEAN, papers, published
 from medprobe.metrics import catalog
 from medprobe.metrics.significance import LEVEL
+from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.data_sets import (
     METHOD,
     PARALLEL,
@@ -20,13 +22,16 @@ from medprobe.papers.template_free.analyses.data_sets import (
     data_sets,
     home,
 )
+from medprobe.report.benchmark_numbers import count_parameters
 from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_cell
 
+PREFIX: Final = "template-free-"  # of the names of tables
 SHARE: Final = "{:.1%}"
 EDGES: Final = {  # the interval of a column
     "value": ("low", "high"),
@@ -92,7 +97,7 @@ def chapter(results: Results) -> list[Chapter]:
 
 
 def _rankings(results: Results) -> list[Part]:
-    ranks, moved = (results.template_free.get(name) for name in ("rankings", "displacement"))
+    ranks, moved = (results.tables.get(f"{PREFIX}{name}") for name in ("rankings", "displacement"))
     if ranks is None or moved is None:  # a ranking of a few models says nothing
         return []
     rows = ranks.rename(columns={"value": "acc", "rank": "value"}).assign(low=None, high=None)
@@ -100,7 +105,7 @@ def _rankings(results: Results) -> list[Part]:
     drawing = Drawing("template-free-rankings", plot, "Ranks of the models in each data set.")
     formats = {"mean": "{:.2f}", "tau": "{:.2f}"}
     about = {"mean": "displacement, mean", "tau": "Kendall's τ", "model": "moved most"}
-    means = results.template_free["displacement-means"]
+    means = results.tables[f"{PREFIX}displacement-means"]
     return part(
         "Do both kinds rank models alike?",
         [drawing, _table(means, formats, RANKS, **about)],
@@ -110,7 +115,7 @@ def _rankings(results: Results) -> list[Part]:
 
 def _groups(results: Results) -> list[Part]:
     """Research question 3: groups of models, with the models by size."""
-    means, models = (results.template_free.get(name) for name in ("groups", "models"))
+    means, models = (results.tables.get(f"{PREFIX}{name}") for name in ("groups", "models"))
     if models is None:
         return []
     blocks: list[Block] = []
@@ -120,7 +125,7 @@ def _groups(results: Results) -> list[Part]:
         caption = "acc@1 of each group of models on each data set, micro means with intervals."
         blocks.append(Drawing("template-free-groups", plot, caption))
         blocks.append(_table(means, {"value": SHARE}, **{"value": "acc@1, mean over models"}))
-    differences = results.template_free.get("group-differences")
+    differences = results.tables.get(f"{PREFIX}group-differences")
     if differences is not None:
         table = differences.drop(columns=["p", "domain"])
         blocks.append(_table(table, {"difference": SHARE}, GROUPS, other="less the group"))
@@ -137,7 +142,7 @@ def _groups(results: Results) -> list[Part]:
 
 def _sizes(results: Results) -> list[Part]:
     """Pairs of a small and a large model."""
-    table = results.template_free.get("sizes")
+    table = results.tables.get(f"{PREFIX}sizes")
     if table is None:
         return []
     sizes = {f"parameters_{which}": table[f"parameters_{which}"] / 1e6 for which in PAIR}
@@ -151,7 +156,7 @@ def _sizes(results: Results) -> list[Part]:
 
 
 def _parallel(results: Results) -> list[Part]:
-    table = results.template_free.get("parallel")
+    table = results.tables.get(f"{PREFIX}parallel")
     if table is None:
         return []
     subsets = {
@@ -187,7 +192,7 @@ def _parallel(results: Results) -> list[Part]:
 
 def _means(results: Results) -> list[Part]:
     """Each data set's means over models, and those that the paper prints."""
-    points = results.template_free.get("perplexity")
+    points = results.tables.get(f"{PREFIX}perplexity")
     if points is None:
         return []
     rows = []
@@ -229,7 +234,7 @@ def _notes(*places: str) -> list[Block]:
 
 def _perplexity(results: Results) -> list[Part]:
     points, correlations = (
-        results.template_free.get(name) for name in ("perplexity", "correlation")
+        results.tables.get(f"{PREFIX}{name}") for name in ("perplexity", "correlation")
     )
     if points is None or correlations is None:
         return []
@@ -253,7 +258,7 @@ def _perplexity(results: Results) -> list[Part]:
     heads = {"r": "Pearson's r", "r_log": "r of the logarithm", "rho": "Spearman's ρ"}
     ps = {"p_log": "p of the logarithm", "p_rho": "p of ρ"}
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
-    by_prompt = results.template_free.get("correlation-prompts")
+    by_prompt = results.tables.get(f"{PREFIX}correlation-prompts")
     prompts = [] if by_prompt is None else [_table(by_prompt, formats, PROMPTS, **heads)]
     return part(
         "Perplexity and accuracy",
@@ -265,7 +270,7 @@ def _perplexity(results: Results) -> list[Part]:
 
 
 def _templates(results: Results) -> list[Part]:
-    table = results.template_free.get("templates")
+    table = results.tables.get(f"{PREFIX}templates")
     if table is None:
         return []
     named = table.assign(relation=table["relation"].str.replace("_", " "))
@@ -289,7 +294,9 @@ def _templates(results: Results) -> list[Part]:
 
 
 def _overconfidence(results: Results) -> list[Part]:
-    shares, often = (results.template_free.get(name) for name in ("overconfidence", "frequent"))
+    shares, often = (
+        results.tables.get(f"{PREFIX}{name}") for name in ("overconfidence", "frequent")
+    )
     if shares is None or often is None:
         return []
     drawn = often.assign(value=often["share"], low=often["share"], high=often["share"])
@@ -303,8 +310,8 @@ def _overconfidence(results: Results) -> list[Part]:
     favourite = ["favourite_share", "chance", "times_chance"]
     distinct = ["distinct_at_1", "distinct_at_5", "distinct_at_10"]
     formats = {**dict.fromkeys([*distinct, *favourite[:2]], SHARE), "times_chance": "{:.1f}"}
-    means = results.template_free.get("overconfidence-means", pd.DataFrame())
-    variety = results.template_free.get("variety")
+    means = results.tables.get(f"{PREFIX}overconfidence-means", pd.DataFrame())
+    variety = results.tables.get(f"{PREFIX}variety")
     caption = (
         "Favourite share: queries whose ten best answers hold the model's favourite entity. "
         "Chance: the same for ten names in random order. Means over data sets and models."
@@ -322,7 +329,7 @@ def _overconfidence(results: Results) -> list[Part]:
 
 
 def _distractors(results: Results) -> list[Part]:
-    table = results.template_free.get("distractors")
+    table = results.tables.get(f"{PREFIX}distractors")
     if table is None:
         return []
     rows = table[table["metric"] == "acc_at_10"]
@@ -361,7 +368,7 @@ def _lipid(results: Results) -> list[Part]:
     blocks = [
         _table(table, formats, caption, **heads)
         for name, (formats, caption, heads) in tables.items()
-        if (table := results.template_free.get(name)) is not None
+        if (table := results.tables.get(f"{PREFIX}{name}")) is not None
     ]
     return part("LIPID: entities, annotators, and who may have read it", blocks)
 
@@ -405,3 +412,23 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
     if name == "difference" and row.get("p_holm", 0) >= LEVEL:
         text += f" {MARK}"
     return Cell(f"{text}  [{', '.join(interval)}]" if interval else text, float(value))
+
+
+def tables(results: Results) -> dict[str, pd.DataFrame]:
+    """All analyses, as CSV files `template-free-<name>`."""
+    checkpoints = {
+        places.MODELS / name: results.params.models.kind(name)
+        for name in results.params.models.all()
+    }
+    found = analyses(
+        results.comparison,
+        places.PREDICTIONS,
+        places.BENCHMARKS,
+        results.builders,
+        results.params,
+        parameters=count_parameters(checkpoints),
+    )
+    return {f"{PREFIX}{name}": table for name, table in found.items()}
+
+
+SECTION = Section(140, chapters=chapter, tables=tables)

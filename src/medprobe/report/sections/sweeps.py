@@ -1,9 +1,10 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
-from medprobe.papers.medlama.sweep_drawings import START, by_relation, draw
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.figures.sweeps import START, by_relation, draw
 from medprobe.report.numbers import cell, metric_head
 from medprobe.report.results import Results
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
 
@@ -34,3 +35,6 @@ def _rewiring(results: Results, benchmark: str) -> list[Block]:
     heads = ["model", "method", f"original, {title}", f"rewired, {title}", "difference"]
     table = Table(heads, body, f"Before and after rewiring ({subset}, macro). {SIGNS}")
     return [table] if body else []
+
+
+SECTION = Section(90, section, draw=lambda result: draw(result.rows, result.metadata))

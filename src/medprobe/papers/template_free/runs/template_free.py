@@ -1,0 +1,73 @@
+"""The run in MLflow of the comparison of template-based and template-free data sets."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.params import Params
+from medprobe.core.tables import read_about
+from medprobe.metrics.results import comparison
+from medprobe.papers.template_free.analyses.data_sets import data_sets
+from medprobe.papers.template_free.analyses.ranks import BETWEEN
+from medprobe.tracking.comparisons import keys_of, make_key
+from medprobe.tracking.store import Content, Result
+
+ABOUT: Final = "Filled templates against natural sentences: do they measure the same?"
+
+
+def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
+    """List the run, if data sets of the comparison were probed."""
+    builders = _template_free_builders(single)
+    if not builders:
+        return []
+    models = params.models.model_dump(mode="json")
+    settings = (repr(params.score), params.seed, params.track.text)
+    key = make_key(keys_of(single, {*builders}), models, *settings)
+    content = partial(_template_free, builders, params)
+    return [Result("template-free", "all", "comparison", key, content, about=ABOUT)]
+
+
+def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
+    """The benchmarks that hold data sets of the template-free comparison, and their builders."""
+    names = sorted({result.benchmark for result in single})
+    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
+    members = {data.benchmark for data in data_sets(builders)}
+    return {name: builder for name, builder in builders.items() if name in members}
+
+
+def _template_free(builders: dict[str, str], params: Params) -> Content:
+    """All analyses of the scores in metrics/scores, as tables and drawings."""
+    from medprobe.papers.template_free.sections.template_free import PREFIX, chapter, tables
+    from medprobe.report.blocks import drawings
+    from medprobe.report.results import Results
+
+    scores = comparison(places.SCORES)
+    numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)
+    results = Results(numbers, builders=builders, params=params)
+    found = tables(results)
+    analyses = {name.removeprefix(PREFIX): table for name, table in found.items()}
+    files = {f"{name}.csv": table.to_csv(index=False) for name, table in analyses.items()}
+    svgs = drawings(
+        part for content in chapter(replace(results, tables=found)) for part in content.parts
+    )
+    files |= {f"figures/{name}": svg for name, svg in svgs.items()}
+    return Content(_summary(analyses), files=files)
+
+
+def _summary(tables: dict[str, pd.DataFrame]) -> dict[str, float]:
+    """Kendall's tau and displacement between the kinds by domain, and Pearson's r by kind."""
+    numbers: dict[str, Any] = {}
+    if "displacement" in tables:
+        means = tables["displacement-means"]
+        for row in means[means["kinds"] == BETWEEN].to_dict("records"):
+            numbers[f"{row['domain']}/displacement"] = row["mean"]
+            numbers[f"{row['domain']}/tau"] = row["tau"]
+    if "correlation" in tables:
+        over_sets = tables["correlation"]["over"] == "data sets"
+        for row in tables["correlation"][over_sets].to_dict("records"):
+            numbers |= {f"{row['kind']}/pearson_r": row["r"], f"{row['kind']}/pearson_p": row["p"]}
+    return {name: float(value) for name, value in numbers.items() if pd.notna(value)}
