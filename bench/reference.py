@@ -101,7 +101,7 @@ def _table(content: Iterable[str]) -> list[str]:
 
 
 def commands_page() -> str:
-    """The page of the command line: the help of every command, in the order of `--help`."""
+    """The page of the command line: the help of every command, by name."""
     context = click.Context(main, info_name="medprobe")
     lines = ["# Command line", "", "`medprobe COMMAND --help` prints the same.", ""]
     for name in main.list_commands(context):

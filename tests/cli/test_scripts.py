@@ -21,7 +21,6 @@ from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stale_stages import Stage
 
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
-SYSTEMS = ("taught/contrastive", "untaught/contrastive")
 PROMPT = "aspirin treats [Y] ."
 PARAMS = """seed: 1
 engine: {precision: float32}
@@ -36,7 +35,7 @@ methods: {masked: {contrastive: {made_up: {}}}}
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with scores, in a commit."""
+    """A project with scores."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
@@ -44,11 +43,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
         score_once(params)
         significance(params)
-        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
-        subprocess.run([*git, "init", "--quiet"], check=True)
-        Path("metrics/above_baseline.json").write_text('{"a": 1.0}')  # which `moved` does not read
-        subprocess.run([*git, "add", "metrics"], check=True)
-        subprocess.run([*git, "commit", "--quiet", "-m", "numbers"], check=True)
     return folder
 
 
@@ -70,30 +64,18 @@ def test_the_documents_have_the_schemas() -> None:
         assert all(f"`{name}`" in row for name in output.model_fields)
 
 
-def test_commands_on_results_print_objects(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_results_is_an_object(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
-    names = [row["model"] for row in run("list", "models")["rows"]]
-    assert names == ["taught", "untaught"]
-    show_output = run("show", "made_up", "full-may_treat-3")
-    first = show_output["systems"][0]
-    assert (first["model"], first["method"]) == ("taught", "contrastive")
-    assert show_output["prompt"].startswith("drug 3")
-    difference = run("diff", "made_up", *SYSTEMS)["queries"]
-    assert {row["system"] for row in difference} == {SYSTEMS[0]}
-    moved = run("moved")
-    assert moved["headlines"] == {"numbers": 2, "moved": 0, "changes": []}
-    assert moved["numbers"]["moved"] == 0
     best, common = run("export", "leaderboard")["columns"]
     assert best["head"].endswith("by each model's best")
     for column in (best, common):
         assert [cell["model"] for cell in column["cells"]] == ["taught", "untaught"]
 
 
-def test_a_folder_and_lists_need_no_project(
+def test_a_folder_needs_no_project(
     tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert {row["method"] for row in run("list", "methods")["rows"]} >= {"xfactr", "answering"}
     for arch in ("bert", "gpt2"):
         answer = run("ask", str(tiny_model(arch)), PROMPT)
         assert answer["method"] == {"bert": "fill_mask", "gpt2": "answering"}[arch]
@@ -133,14 +115,14 @@ def test_the_state_of_a_project_is_an_object(
 def test_an_error_is_on_standard_error_alone(home: Path) -> None:
     script = "from medprobe.cli import main; main()"
     process = subprocess.run(
-        [sys.executable, "-c", script, "show", "made_up", "none", "--json"],
+        [sys.executable, "-c", script, "export", "none", "--json"],
         cwd=home,
         capture_output=True,
         text=True,
         check=False,
     )
     assert (process.returncode, process.stdout) == (2, "")
-    assert process.stderr.startswith("Error: show: made_up has no query 'none'")
+    assert process.stderr.startswith("Error: .: no results on a benchmark 'none'")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.results import is_compared, score_table
 from medprobe.metrics.significance import pair_systems, significance
 from medprobe.pipeline import check
-from medprobe.pipeline.stages.probe import prepare, probe
+from medprobe.pipeline.stages.probe import probe
 from medprobe.report.reading import describe_controls
 
 RANKING = (
@@ -196,15 +196,6 @@ def test_neutral_adds_parts_and_keeps_the_finished_ones(
     assert parts.items() <= after.items()
     neutral_only = next(path for path in after if path not in parts)
     assert set(pd.read_parquet(neutral_only)["variant"]) == {"neutral", "neutral-relation"}
-
-
-def test_progress_counts_a_neutral_prompt_once(project: Callable[..., pd.DataFrame]) -> None:
-    project("bert", "masked", "fill_mask")
-    probing_ = prepare("tiny", "fill_mask", "toy", params("masked", "fill_mask", neutral=True))
-    with_subject, bare = probing_.tasks
-    assert len(probing_.prober.reads(with_subject, "") or ()) == 2
-    assert len(probing_.prober.reads(bare, "") or ()) == 1
-    assert bare.name == "may_treat/full neutral"
 
 
 @pytest.mark.parametrize("method", methods.list_names())

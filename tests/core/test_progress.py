@@ -1,25 +1,14 @@
 """How far long work is, with the time it still takes, by a clock of the test's own."""
 
-from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from helpers import probing, tiny
-from medprobe import methods
-from medprobe.core import places
 from medprobe.core.executor import Job, in_this_process
-from medprobe.core.params import Params
 from medprobe.core.progress import (
     Progress,
-    listener,
     report_progress,
     show_progress,
     with_progress,
 )
-from medprobe.core.tables import BenchmarkTables
-from medprobe.pipeline.stages.probe import prepare
 
 
 class Clock:
@@ -104,52 +93,3 @@ def test_parts_report_progress_in_the_unit_of_their_stage() -> None:
     assert dict(results) == {0: 2, 1: 50}
     report_progress(1, "tokens")  # of nothing that is counted
     assert now.seen == [0, 2, 4, 5, 7, 12, 12]
-
-
-ARCHITECTURES = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
-READING = [  # the methods that know beforehand how many tokens they read
-    (name, ARCHITECTURES[kind], kind)
-    for name in methods.list_names()
-    if "reads" in vars(methods.find(name))
-    for kind in methods.find(name).KINDS
-    if kind in ARCHITECTURES
-]
-
-
-@pytest.mark.parametrize("case", READING)
-def test_a_method_reports_the_tokens_that_it_announced(
-    case: tuple[str, str, str],
-    tiny_model: Callable[[str], Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """To the token; of causal models, whose texts are padded, a little more."""
-    method, arch, kind = case
-    monkeypatch.chdir(tmp_path)
-    places.MODELS.mkdir(parents=True)
-    (places.MODELS / "mine").symlink_to(tiny_model(arch))
-    tiny.model(arch, places.REWIRED / "mine/set-0/step-5", 1)
-    queries = probing.queries()
-    queries["shown"] = [[]] * len(queries)
-    BenchmarkTables(queries, probing.candidates()).write(places.BENCHMARKS / "toy")
-    settings = {"sets": ["set-0"]} if method == "contrastive" else {}
-    params_content = {
-        "models": {kind: {"mine": {}}},
-        "methods": {kind: {method: {"toy": settings}}},
-    }
-    work = prepare("mine", method, "toy", Params.model_validate(params_content))
-    ahead = [
-        work.prober.reads(work.tasks[n], group.pass_)
-        for group in work.task_groups()
-        for n in group.tasks
-    ]
-    if None in ahead:
-        pytest.skip("only a run of this kind of model can tell")
-    heard: Counter[str] = Counter()
-    token = listener.set(lambda amount, unit: heard.update({unit: amount}))
-    for group in work.task_groups():
-        work(group)
-    listener.reset(token)
-    expected_total = sum(sum(lengths or ()) for lengths in ahead)
-    assert expected_total > 0
-    assert expected_total <= heard["tokens"] <= (1.05 if kind == "causal" else 1) * expected_total

@@ -74,7 +74,7 @@ STATED = {  # in a page: phrases with the numbers of the code
         f"{WORDS[SERVER.requests].capitalize()} requests run at once (`requests`)",
         f"without an answer in {SERVER.timeout:g} seconds (`timeout`)",
         f"up to {WORDS[client.TRIES - 1]} times",
-        f"more than `hours: {SERVER.hours:g}`",
+        f"more than `max_requests: {SERVER.max_requests}`",
         f"among the likeliest {served.TOP} tokens",
     ],
     "docs/how-to/expert-evaluation.md": [

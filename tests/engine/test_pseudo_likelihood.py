@@ -133,7 +133,6 @@ def test_the_plan_of_perplexity_counts_the_texts_that_are_read(monkeypatch):
         settings = Perplexity.Settings(within_word_l2r=within_word_l2r)
         method = Perplexity(checkpoint("bert"), settings, engine(), 0)
         method.predict(task, "")
-        assert sorted(method.reads(task, "")) == sorted(read_lengths)
         counts.append(len(read_lengths))
     tokens = SCORES.loc["bert"]["original"].map(len).sum()
     assert counts[0] == tokens < counts[1] < 2 * tokens

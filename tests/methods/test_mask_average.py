@@ -82,7 +82,6 @@ def test_as_released_it_is_the_mean_over_padding_of_raw_scores_at_one_mask(tiny_
             (predictions["query_id"] == query.query_id) & (predictions["variant"] == "relation")
         ]
         assert set(own_rows["prediction"]) == {*query.answers, query.subject}
-    assert len(released.reads(task, "")) == len(queries)
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])

@@ -1,5 +1,6 @@
 """The probe stage: parts that are finished are kept, hits are marked, misfits are refused."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -132,25 +133,27 @@ def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
     assert table["query_id"].nunique() == 4
 
 
-@pytest.mark.parametrize("names", [(), ("curves", "losses")])
-def test_notes_that_are_not_those_named_are_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
-) -> None:
-    """They would be no outputs of the stage, or outputs that are missing."""
-    monkeypatch.setattr(Alphabetical, "notes", lambda _, table: (table, {"curves": table}))
-    monkeypatch.setattr(Alphabetical, "NOTES", names)
-    with pytest.raises(BadInput, match=r"methods/alphabetical\.py: the method's notes are"):
+def test_notes_are_a_table_of_their_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Alphabetical, "NOTES", {"curves": ("task", "loss")})
+    with pytest.raises(BadInput, match="NOTES name curves, predictions lack it"):
         probe("bert", "alphabetical", "medlama", PARAMS)
     assert not (project / "outputs/predictions").exists()
-    monkeypatch.setattr(Alphabetical, "NOTES", ("curves",))
+    predict = Alphabetical.predict
+
+    def with_curves(self: Alphabetical, task: Task, pass_: str) -> pd.DataFrame:
+        rows = [{"task": task.name, "loss": loss} for loss in (0.5, 0.25)]
+        return predict(self, task, pass_).assign(curves=json.dumps(rows))
+
+    monkeypatch.setattr(Alphabetical, "predict", with_curves)
+    shutil.rmtree(project / "outputs/parts")
     probe("bert", "alphabetical", "medlama", PARAMS)
-    assert (project / "outputs/predictions/bert/alphabetical/medlama-curves.csv").is_file()
-
-
-@pytest.mark.parametrize("name", methods.list_names())
-def test_a_method_that_gives_notes_names_them(name: str) -> None:
-    plugin = methods.find(name)
-    assert (plugin.notes is not Method.notes) == bool(plugin.NOTES)
+    note = (project / "outputs/predictions/bert/alphabetical/medlama-curves.csv").read_text()
+    head, *rows = note.splitlines()
+    assert head == "task,loss"
+    relations = ("may_prevent", "may_treat")
+    tasks = [f"{relation}/{subset}" for relation in relations for subset in ("full", "hard")]
+    assert rows == [f"{task},{loss}" for task in tasks for loss in (0.5, 0.25)]
+    assert "curves" not in predictions(project)
 
 
 def test_a_stopped_probe_goes_on_where_it_stopped(

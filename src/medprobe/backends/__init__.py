@@ -14,7 +14,6 @@ from pydantic import Field
 
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.params import Section, ServerParams, parse_section
-from medprobe.core.places import RUNS
 from medprobe.core.tables import Metadata
 
 RECORD: Final = "server.json"  # in a model's folder: it stands for the checkpoint of a served model
@@ -28,7 +27,6 @@ Ability = Literal[
     "echo",  # the log-probability of each token of a given text
 ]
 ABILITIES: Final[frozenset[Ability]] = frozenset({"weights", "write", "top_logprobs", "echo"})
-RATES: Final = "rates.json"  # in a model's folder of runs: answers per second, by ability
 REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
     "umls": "the UMLS licence forbids to pass its content on",
     "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
@@ -83,15 +81,6 @@ def read_plugin_model(folder: Path) -> PluginModel | None:
 def hashed_path(folder: Path) -> Path:
     """Return what stands for a model in the keys of parts: its folder, or a server's record."""
     return folder / RECORD if is_served(folder) else folder
-
-
-def read_rates(name: str) -> dict[Ability, float]:
-    """Return the answers per second of each ability of a served model; empty if not measured."""
-    path = RUNS / name / RATES
-    rates: dict[Ability, float] = {}
-    if path.is_file():
-        rates = json.loads(path.read_text(encoding="utf-8"))
-    return rates
 
 
 def find_abilities(folder: Path) -> frozenset[Ability]:

@@ -96,12 +96,6 @@ class Backend(Protocol):
         """
         ...
 
-    def text_lengths(
-        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
-    ) -> list[int] | None:
-        """Return the tokens that `text_log_probs` reads of each text, where they are the unit."""
-        ...
-
     def tokenize(
         self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
     ) -> list[WritingPrompt]:
@@ -135,12 +129,6 @@ class PluginBackend(Backend):
     def abilities(self) -> frozenset[Ability]:
         """What PLUGIN_MODEL says that it can do."""
         return find_abilities(self.folder)
-
-    def text_lengths(
-        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
-    ) -> list[int] | None:
-        """None: progress counts answers, not tokens."""
-        return None
 
 
 def rank_by_scores(scores: Sequence[float], k: int, answers: Sequence[int] = ()) -> VariantRanking:

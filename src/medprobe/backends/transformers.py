@@ -67,13 +67,6 @@ class Transformers:
         """By `engine.texts`."""
         return texts.causal_log_probs(self.model, sentences, where, answers_first)
 
-    def text_lengths(
-        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
-    ) -> list[int] | None:
-        """The tokens before the last of each text."""
-        rows = texts.causal_rows(self.model, sentences, where, answers_first)
-        return [len(row) - 1 for row in rows]
-
     def tokenize(
         self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
     ) -> list[WritingPrompt]:

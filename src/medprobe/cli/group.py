@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from medprobe.core.params import Params
 
 HEADINGS: Final = {
-    ".project": "Set up a project and run it",
-    ".results": "Probe a model, read results",
-    ".stages": "Run a single stage of the pipeline, in its order",
+    "Start": ("init", "sample", "adopt", "list"),
+    "Bring data": ("import", "annotate"),
+    "Run": ("plan", "repro", "run", "ask"),
+    "Look at results": ("show", "diff", "export", "ui"),
+    "Keep in order": ("doctor", "clean"),
 }
+CI: Final = ("gate", "moved", "pipeline")
 KILLED: Final = (
     "killed from outside, as the system does where memory runs out; "
     "lower --jobs or engine.token_budget and run it again, finished parts are kept"
@@ -61,26 +64,21 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
-def _write_section(
-    formatter: click.HelpFormatter, heading: str, commands: Mapping[str, click.Command]
-) -> None:
-    with formatter.section(heading):
-        sentences = {name: item.get_short_help_str(limit=200) for name, item in commands.items()}
-        formatter.write_dl([*sentences.items()])
-
-
 class Commands(click.Group):
     """The group of all commands. An error that the user can fix is one line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands of each module below a heading, with their whole first sentences."""
-        for module, heading in HEADINGS.items():
-            in_module = {
-                name: command
-                for name, command in self.commands.items()
-                if command.callback and command.callback.__module__.endswith(module)
-            }
-            _write_section(formatter, heading, in_module)
+        """List what people type, with its whole first sentences, and name all other commands."""
+        for heading, names in HEADINGS.items():
+            with formatter.section(heading):
+                helps = [self.commands[name].get_short_help_str(limit=200) for name in names]
+                formatter.write_dl([*zip(names, helps, strict=True)])
+        typed = {*CI, *(name for names in HEADINGS.values() for name in names)}
+        stages = (name for name in self.commands if name not in typed)
+        with formatter.section("Run by dvc.yaml, a stage each"):
+            formatter.write_text(", ".join(stages))
+        with formatter.section("Run by CI, and after changes of the code"):
+            formatter.write_text(", ".join(CI))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""

@@ -9,15 +9,11 @@ from medprobe.core.papers import checkpoints, papers
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_outside_plugins
 from medprobe.pipeline import terminal
-from medprobe.pipeline.outputs import Listed
 
 
-def list_(what: str, params: Params, *, as_json: bool = False) -> None:
+def list_(what: str, params: Params) -> None:
     """Print a table of what there is: of models, methods, or any other key of LISTS."""
     columns, rows = LISTS[what]
-    if as_json:
-        Listed(rows=[dict(zip(columns, row, strict=True)) for row in rows(params)]).print()
-        return
     terminal.print_table(columns, rows(params))
 
 

@@ -164,8 +164,7 @@ LISTS: Final = ("models", "methods", "benchmarks", "metrics", "papers", "checkpo
 
 @main.command("list", epilog=example("medprobe list methods"))
 @click.argument("what", type=click.Choice(LISTS))
-@json_option
-def list_(what: str, *, as_json: bool) -> None:
+def list_(what: str) -> None:
     """List the available models, methods, benchmarks, metrics, papers or checkpoints.
 
     Only models need a project.
@@ -176,7 +175,7 @@ def list_(what: str, *, as_json: bool) -> None:
     """
     from medprobe.cli.list_ import list_ as show
 
-    show(what, load_params(required=what == "models"), as_json=as_json)
+    show(what, load_params(required=what == "models"))
 
 
 @main.command(epilog=example("medprobe plan", "medprobe plan --json"))

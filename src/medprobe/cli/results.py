@@ -106,8 +106,7 @@ def ask(
 @main.command(epilog=example("medprobe show medlama may_treat-7"))
 @click.argument("benchmark", shell_complete=completion.benchmarks)
 @click.argument("query")
-@json_option
-def show(benchmark: str, query: str, *, as_json: bool) -> None:
+def show(benchmark: str, query: str) -> None:
     """Show the answers of all models to one query, under every method.
 
     \b
@@ -117,15 +116,14 @@ def show(benchmark: str, query: str, *, as_json: bool) -> None:
     from medprobe.cli.show import show as run
     from medprobe.pipeline import check
 
-    run(benchmark, query, check.loaded(), as_json=as_json)
+    run(benchmark, query, check.loaded())
 
 
 @main.command(epilog=example("medprobe diff medlama taught/contrastive untaught/contrastive"))
 @click.argument("benchmark", shell_complete=completion.benchmarks)
 @click.argument("a", shell_complete=completion.systems)
 @click.argument("b", shell_complete=completion.systems)
-@json_option
-def diff(benchmark: str, a: str, b: str, *, as_json: bool) -> None:
+def diff(benchmark: str, a: str, b: str) -> None:
     """Show the queries that one of two systems answers correctly and the other does not.
 
     \b
@@ -136,7 +134,7 @@ def diff(benchmark: str, a: str, b: str, *, as_json: bool) -> None:
     from medprobe.cli.show import diff as run
     from medprobe.pipeline import check
 
-    run(benchmark, a, b, check.loaded(), as_json=as_json)
+    run(benchmark, a, b, check.loaded())
 
 
 @main.command(
@@ -281,23 +279,18 @@ def export(
     show_default=True,
     help="The share of numbers that can change by more than 1 %; no headline can.",
 )
-@json_option
 @click.pass_context
-def moved(ctx: click.Context, since: str, allow: float, *, as_json: bool) -> None:
+def moved(ctx: click.Context, since: str, allow: float) -> None:
     """Compare the recorded numbers with those of a commit.
 
     The exit status is 1 if a headline, or more numbers than allowed, changed too much.
     """
     from medprobe.pipeline.moved import compare_with, describe
 
-    result = compare_with(since)
-    if as_json:
-        result.print()
-    else:
-        click.echo(describe(places.SUMMARY, result.headlines))
-        click.echo(describe(places.SCORES, result.numbers))
-    changed = result.numbers
-    ctx.exit(int(result.headlines.moved > 0 or changed.moved > allow * changed.numbers))
+    headlines, numbers = compare_with(since)
+    click.echo(describe(places.SUMMARY, headlines))
+    click.echo(describe(places.SCORES, numbers))
+    ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
 
 
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))

@@ -3,18 +3,15 @@
 `show` prints all answers to one query, `diff` the queries on which two systems differ.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 from medprobe.metrics.results import prediction_tables
-from medprobe.pipeline import outputs, terminal
+from medprobe.pipeline import terminal
 from medprobe.report.queries import RawAnswers, read_answers
 
 
-def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -> None:
+def show(benchmark: str, query: str, params: Params) -> None:
     """Print all answers to a query, with a mark on the right ones.
 
     A query goes by its identifier, or by what a page without names calls it, such as `query 7`.
@@ -35,40 +32,23 @@ def show(benchmark: str, query: str, params: Params, *, as_json: bool = False) -
     _, _, relation, _, prompt, right_answers, *query_heads = content["queries"][number]
     heads = query_heads[0] if query_heads else content["heads"]
     answers_head = "answers, best first" if content["ranked"] else "answers"
-    systems = []
+    rows = []
     for system, ranked, hits in zip(
         content["systems"], answers.ranked[:, number], answers.hits[:, number], strict=True
     ):
         names = [answers.names[place] for place in ranked if place >= 0]
-        system_answers = [
-            outputs.ShownAnswer(answer=name, head=str(head), right=bool(hit))
+        cells = [
+            ("✓ " if hit else "") + (name if content["ranked"] else f"{head}: {name}")
             for head, name, hit in zip(heads, names, hits, strict=False)
         ]
-        if system_answers:
-            model, method = system
-            row = outputs.SystemAnswers(model=model, method=method, answers=system_answers)
-            systems.append(row)
-    if as_json:
-        names = [*map(str, right_answers)]
-        outputs.Show(
-            query=query, relation=relation, prompt=prompt, right=names, systems=systems
-        ).print()
-        return
+        if cells:
+            rows.append(("/".join(system), "; ".join(cells)))
     print(f"{relation}: {prompt}")
     print(f"{content['called']}: {', '.join(right_answers)}")
-    rows = [
-        (f"{row.model}/{row.method}", "; ".join(_cell(item, content) for item in row.answers))
-        for row in systems
-    ]
     terminal.print_table(("model/method", answers_head), rows)
 
 
-def _cell(answer: outputs.ShownAnswer, content: Mapping[str, Any]) -> str:
-    mark = "✓ " if answer.right else ""
-    return mark + (answer.answer if content["ranked"] else f"{answer.head}: {answer.answer}")
-
-
-def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = False) -> None:
+def diff(benchmark: str, a: str, b: str, params: Params) -> None:
     """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
 
     If names are ranked, the first name counts.
@@ -83,19 +63,12 @@ def diff(benchmark: str, a: str, b: str, params: Params, *, as_json: bool = Fals
             remedy = f"choose one of {', '.join(systems)}"
             raise BadInput("diff", f"unknown system '{name}'{nearest(name, systems)}", remedy)
     best_a, best_b = (content["best"][systems.index(name)] for name in (a, b))
-    differences = []
+    rows = []
     for entry, rank_a, rank_b in zip(content["queries"], best_a, best_b, strict=True):
         query, _, _, _, prompt, right_answers, *_ = entry
         if " " not in (rank_a, rank_b) and (rank_a == "1") != (rank_b == "1"):
             system = a if rank_a == "1" else b
-            names = [*map(str, right_answers)]
-            differences.append(
-                outputs.QueryDifference(query=query, prompt=prompt, right=names, system=system)
-            )
-    if as_json:
-        outputs.Diff(queries=differences).print()
-        return
-    rows = ((row.query, row.prompt, ", ".join(row.right), row.system) for row in differences)
+            rows.append((query, prompt, ", ".join(right_answers), system))
     terminal.print_table(("query", "prompt", content["called"].lower(), "right"), rows)
 
 

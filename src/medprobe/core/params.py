@@ -122,8 +122,8 @@ class ServerParams(Section):
     """Requests at once."""
     timeout: float = Field(300, gt=0)
     """Seconds until a request counts as failed. It is then sent again."""
-    hours: float = Field(24, gt=0)
-    """The most hours that one method on one benchmark is estimated to take. More is refused."""
+    max_requests: int = Field(1_000_000, gt=0)
+    """The most requests that one method may send for one benchmark. More are refused."""
     own: bool = False
     """The server is under your control. Otherwise, and unless it is on this machine, it gets no
     prompt of a benchmark whose terms forbid to share it."""

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput, is_out_of_memory
-from medprobe.core.progress import report_progress
 
 
 def make_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -71,7 +70,6 @@ def compute_in_batches(
             continue
         for i, result in zip(batch, batch_results, strict=True):
             results[i] = result
-        report_progress(sum(lengths[i] for i in batch), "tokens")
     return results
 
 

@@ -266,18 +266,6 @@ def one_mask_scores(
     return np.stack(scores)
 
 
-def row_lengths(
-    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
-) -> list[int]:
-    """Return the number of tokens of each row that `mean_log_probs` reads."""
-    slots, names_by_length = _slots_and_names(model, prompts, where, names)
-    return [
-        len(slot.before) + n + len(slot.after)
-        for slot in slots
-        for n in names_by_length[slot.preceding]
-    ]
-
-
 def _slots_and_names(
     model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
 ) -> tuple[list[Slot], dict[str, dict[int, tuple[np.ndarray, torch.Tensor]]]]:

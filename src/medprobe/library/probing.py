@@ -135,17 +135,15 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
         The prediction table, with `hit` and `prediction_id`.
     """
     tasks = prober.tasks(tables, methods.K)
-    jobs = [
-        (task, pass_) for pass_ in prober.passes() for task in tasks if prober.asks(pass_, task)
-    ]
+    jobs = [(task, pass_) for pass_ in prober.passes() for task in tasks if task.is_of(pass_)]
     tables_by_job = []
     with show_progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
         now.advance_to(0)
         for task, pass_ in jobs:
             tables_by_job.append(prober.predict(task, pass_))
             now.advance_to(now.count + len(task.queries))
-    predictions, _ = prober.notes(pd.concat(tables_by_job, ignore_index=True))
-    return with_hits(predictions, tables)
+    predictions = pd.concat(tables_by_job, ignore_index=True)
+    return with_hits(predictions.drop(columns=[*prober.NOTES]), tables)
 
 
 def score(

@@ -47,6 +47,7 @@ class Task:
         normalise: two texts are the same answer if this function makes them equal.
         neutral: whether the prompts are without their subjects.
         state: a file for a training's state, if one is to be kept.
+        passes: the passes that predict it; None if all do.
     """
 
     name: str
@@ -57,6 +58,11 @@ class Task:
     normalise: Callable[[str], str] = answers.exact
     neutral: bool = False
     state: Path | None = None
+    passes: tuple[str, ...] | None = None
+
+    def is_of(self, pass_: str) -> bool:
+        """Whether a pass of the method predicts this task."""
+        return self.passes is None or pass_ in self.passes
 
     @property
     def benchmark_candidates(self) -> pd.DataFrame:
@@ -89,7 +95,9 @@ class Method(Protocol):
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: the family of `medprobe.metrics` that scores its predictions.
         WRITES: whether the model writes its predictions freely, without regard to candidates.
-        NOTES: names of the tables that `notes` returns. They become outputs of the DVC stage.
+        NOTES: tables for people, such as training curves, each with its columns. The predictions
+            have a column of the table's name, with its rows as JSON. The stage writes them, once
+            each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         SELECTING: settings that only select passes and tasks and change no prediction.
     """
@@ -99,7 +107,7 @@ class Method(Protocol):
     NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"
     WRITES: ClassVar[bool] = False
-    NOTES: ClassVar[tuple[str, ...]] = ()
+    NOTES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     Settings: ClassVar[type[Section]]
     SELECTING: ClassVar[frozenset[str]] = frozenset()
 
@@ -169,15 +177,6 @@ class Method(Protocol):
             for (relation, subset), rows in tables.queries.groupby(["relation", "subset"])
         ]
 
-    def asks(self, pass_: str, task: Task) -> bool:
-        """Return whether a pass predicts a task. Default: every pass predicts every task.
-
-        Args:
-            pass_: one of `passes()`.
-            task: one of `tasks()`.
-        """
-        return True
-
     def shares(self, task: Task) -> str:
         """Return a key; tasks with equal keys share computations. Default: the relation.
 
@@ -207,41 +206,14 @@ class Method(Protocol):
         """
         ...
 
-    def reads(self, task: Task, pass_: str) -> list[int] | None:
-        """Count the tokens that the network will read, for estimates of the running time.
+    def requests(self, task: Task, pass_: str) -> int:
+        """Count the requests that a task sends to a model behind a server.
 
         Args:
             task: one of `tasks()`.
             pass_: one of `passes()`.
-
-        Returns:
-            The number of tokens of each text, without the texts of earlier tasks that are not read
-            again; None if only a run of the model can tell.
         """
-        return None
-
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int] | None:
-        """Count the requests to a server, for estimates of the running time.
-
-        Args:
-            task: one of `tasks()`.
-            pass_: one of `passes()`.
-
-        Returns:
-            The ability that the requests use, and their number; None if the method asks no server.
-        """
-        return None
-
-    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """Separate the prediction table from tables for people.
-
-        Args:
-            predictions: those of all passes.
-
-        Returns:
-            The predictions as they are written, and the further tables named in `NOTES`.
-        """
-        return predictions, {}
+        return 0
 
 
 def list_names() -> list[str]:

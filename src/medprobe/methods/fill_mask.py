@@ -78,10 +78,6 @@ class FillMask(Method):
                 table.append({**row, "hit": text in tokens or same(text) in right_answers})
         return pd.DataFrame(table)
 
-    def reads(self, task: Task, pass_: str) -> list[int]:
-        """Each prompt, its slot one token."""
-        return [len(slot.fill([0])) for slot in self._slots(task).values()]
-
     def _slots(self, task: Task) -> dict[str, Slot]:
         """The slot of each prompt."""
         labels = task.label_by_prompt

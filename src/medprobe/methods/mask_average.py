@@ -42,7 +42,7 @@ class MaskAverage(Method):
         self.checkpoint = checkpoint
         self.model = load(checkpoint, "masked", engine)
         self.is_released = settings.script == "released"
-        self.scores_cache, self.count_cache = ranking.ScoreCache(), ranking.ScoreCache()
+        self.scores_cache = ranking.ScoreCache()
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query, in each variant.
@@ -75,20 +75,3 @@ class MaskAverage(Method):
                     query, [(names[i], scores[i]) for i in order], variant
                 )
         return pd.DataFrame(rows)
-
-    def reads(self, task: Task, pass_: str) -> list[int]:
-        """Count each prompt with as many masks as names have tokens, or with one mask as released.
-
-        A prompt of several subsets counts once.
-        """
-        names = sorted(set(task.candidates["name"]))
-        prompts, labels = [*task.label_by_prompt], [*task.label_by_prompt.values()]
-        fillers = [self.model.tokenizer.mask_token] if self.is_released else names
-        lengths: list[int] = []
-
-        def count() -> list[np.ndarray]:
-            lengths.extend(masked.row_lengths(self.model, prompts, labels, fillers))
-            return [np.empty(len(names), dtype=bool) for _ in prompts]
-
-        self.count_cache.scores(prompts, names, count)
-        return lengths

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.backends import Ability, finder
+from medprobe.backends import finder
 from medprobe.core.params import EngineParams, Section
 from medprobe.core.tables import SLOT
 from medprobe.engine import texts
 from medprobe.engine.load import load
-from medprobe.engine.masked import Masking, distinct_groups
+from medprobe.engine.masked import Masking
 from medprobe.engine.slots import is_answer_first
 from medprobe.methods import Method, Task
 
@@ -73,22 +73,9 @@ class Perplexity(Method):
             ignore_index=True,
         )
 
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+    def requests(self, task: Task, pass_: str) -> int:
         """One for each sentence."""
-        return "echo", len(task.queries)
-
-    def reads(self, task: Task, pass_: str) -> list[int] | None:
-        """Of masked models a copy of each sentence per group of tokens to mask."""
-        sentences = filled_prompts(task.queries)
-        if not self.is_masked:
-            answers_first = [is_answer_first(prompt) for prompt in task.queries["prompt"]]
-            return self.backend.text_lengths(sentences, task.query_labels, answers_first)
-        rows, words = texts.masked_rows(self.model, sentences)
-        return [
-            len(row)
-            for row, row_words in zip(rows, words, strict=True)
-            for _ in distinct_groups(row_words, self.maskings)
-        ]
+        return len(task.queries)
 
 
 def _build_table(

@@ -9,11 +9,10 @@ import math
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.pipeline import outputs
 
 TOLERANCE: Final = 0.01  # the relative change to tolerate
 NEAR_ZERO: Final = 0.1  # smaller numbers may change as much as this one
@@ -24,8 +23,25 @@ Place = tuple[str, ...]  # the names that lead to a number
 Numbers = dict[Place, float]
 
 
-def compare_with(since: str) -> outputs.Moved:
-    """Compare the numbers on disk with those of a commit.
+class Change(NamedTuple):
+    """A number that differs between two records; None where a record lacks it."""
+
+    place: Place
+    old: float | None
+    new: float | None
+    tolerance: float
+
+
+class Changes(NamedTuple):
+    """The numbers of one kind: how many, how many moved too far, and all that differ."""
+
+    numbers: int
+    moved: int
+    changes: list[Change]
+
+
+def compare_with(since: str) -> tuple[Changes, Changes]:
+    """Compare the numbers on disk with those of a commit: the headlines, and all numbers.
 
     A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
     1/n, too.
@@ -48,13 +64,13 @@ def compare_with(since: str) -> outputs.Moved:
     def limit_of_headline(place: Place, value: float) -> float:
         return max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
 
-    return outputs.Moved(
-        headlines=_compare(headlines_before, headlines, limit_of_headline),
-        numbers=_compare(scores_before, scores, limit),
+    return (
+        _compare(headlines_before, headlines, limit_of_headline),
+        _compare(scores_before, scores, limit),
     )
 
 
-def describe(path: Path, changes: outputs.Changes) -> str:
+def describe(path: Path, changes: Changes) -> str:
     """Format how many numbers of a file or folder differ, and the largest differences."""
     count = f"{len(changes.changes):,} of {changes.numbers:,} numbers differ"
     lines = [f"{path}: {count}, {changes.moved:,} by more than the tolerance"]
@@ -65,10 +81,10 @@ def describe(path: Path, changes: outputs.Changes) -> str:
     return "\n".join(lines)
 
 
-def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float]) -> outputs.Changes:
+def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float]) -> Changes:
     """List the numbers that differ, the largest difference first, in units of the tolerance."""
     places_of_numbers = sorted({*old, *new})
-    changes: list[tuple[float, outputs.Change]] = []
+    changes: list[tuple[float, Change]] = []
     for place in places_of_numbers:
         before, after = old.get(place), new.get(place)
         if before == after:
@@ -76,10 +92,9 @@ def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float])
         tolerance, size = limit(place, before or 0.0), math.inf
         if before is not None and after is not None:
             size = abs(before - after) / (tolerance + ROUNDING)
-        change = outputs.Change(place=[*place], old=before, new=after, tolerance=tolerance)
-        changes.append((size, change))
+        changes.append((size, Change(place, before, after, tolerance)))
     changes.sort(key=lambda item: -item[0])
-    return outputs.Changes(
+    return Changes(
         numbers=len(places_of_numbers),
         moved=sum(size > 1 for size, _ in changes),
         changes=[change for _, change in changes],

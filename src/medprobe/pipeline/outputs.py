@@ -15,13 +15,6 @@ class Output(BaseModel):
         print(self.model_dump_json(indent=1))
 
 
-class Listed(Output):
-    """`medprobe list`: what is available."""
-
-    rows: list[dict[str, str]]
-    """One per model, method, builder or paper; the keys are the heads of the table."""
-
-
 class PlannedStage(Output):
     """A stage that would run."""
 
@@ -29,9 +22,7 @@ class PlannedStage(Output):
     after: str | None
     """The stage whose new result would make it run; null if it runs in any case."""
     seconds: float | None
-    """How long it takes, where that is known."""
-    measured: bool | None
-    """Whether the time is that of a run of this stage; otherwise it is estimated from others."""
+    """How long its last run here took; null if there was none."""
 
 
 class Plan(Output):
@@ -80,77 +71,6 @@ class Doctor(Output):
     """Paths that no name of params.yaml accounts for."""
     notes: list[str]
     """Folders that do not exist, libraries of other versions, and data that are not pinned."""
-
-
-class ShownAnswer(Output):
-    """An answer of a system to a query."""
-
-    answer: str
-    head: str
-    """Its rank, or what the page calls this answer."""
-    right: bool
-
-
-class SystemAnswers(Output):
-    """The answers of a model under a method."""
-
-    model: str
-    method: str
-    answers: list[ShownAnswer]
-
-
-class Show(Output):
-    """`medprobe show`: the answers of all systems to a query."""
-
-    query: str
-    relation: str
-    prompt: str
-    right: list[str]
-    systems: list[SystemAnswers]
-
-
-class QueryDifference(Output):
-    """A query that one of two systems answers correctly."""
-
-    query: str
-    prompt: str
-    right: list[str]
-    system: str
-    """Which system is right: MODEL/METHOD."""
-
-
-class Diff(Output):
-    """`medprobe diff`: the queries that exactly one of two systems answers correctly."""
-
-    queries: list[QueryDifference]
-
-
-class Change(Output):
-    """A number that differs between two records."""
-
-    place: list[str]
-    """The names that lead to it."""
-    old: float | None
-    new: float | None
-    tolerance: float
-
-
-class Changes(Output):
-    """The numbers of one kind."""
-
-    numbers: int
-    """In either record."""
-    moved: int
-    """Those that differ by more than the tolerance."""
-    changes: list[Change]
-    """All that differ, the largest first."""
-
-
-class Moved(Output):
-    """`medprobe moved`: the headlines and all numbers, compared with those of a commit."""
-
-    headlines: Changes
-    numbers: Changes
 
 
 class Number(Output):
@@ -234,14 +154,10 @@ class Export(Output):
 
 OUTPUTS: Final[dict[str, type[Output]]] = {
     "ask": Ask,
-    "diff": Diff,
     "doctor": Doctor,
     "export": Export,
-    "list": Listed,
-    "moved": Moved,
     "plan": Plan,
     "run": RunMeans,
-    "show": Show,
 }
 
 

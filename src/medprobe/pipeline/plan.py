@@ -1,12 +1,8 @@
 """`medprobe plan`: the stages that run next, and how long they took before."""
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
-import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
 from medprobe.core import places
@@ -21,16 +17,8 @@ CERTAIN: Final = "These stages run: their code, parameters or inputs have change
 POSSIBLE: Final = "These stages run only if a stage above changes their inputs."
 
 
-class Time(NamedTuple):
-    """How long a stage takes."""
-
-    seconds: float
-    measured: bool = True  # in a run of the stage itself, not in runs of others
-    note: str = ""
-
-
 def plan(params: Params, *, as_json: bool = False) -> None:
-    """Print the stages to run, with their times, in two groups.
+    """Print the stages to run, with the times of their last runs here, in two groups.
 
     Stages of the first group run in any case. Stages of the second run only if a stage before them
     changes their inputs.
@@ -40,7 +28,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     order = order_by_first_result(stages)
     certain = [name for name in order if stages[name].reason == "now"]
     possible = [name for name in order if stages[name].reason != "now"]
-    times = {name: estimate_time(name, stage, params) for name, stage in stages.items()}
+    times = {name: timings.read_seconds(name) for name in stages}
     if as_json:
         rows = [_output(name, stages[name].reason, times[name]) for name in [*certain, *possible]]
         outputs.Plan(stages=rows).print()
@@ -51,24 +39,17 @@ def plan(params: Params, *, as_json: bool = False) -> None:
         if names:
             print(title)
             for name in names:
-                print(format_line(name.ljust(width), times[name], stages[name].reason))
-            print(summary([times[name] for name in names], verb))
-            for benchmark in sorted({stages[name].options.get("benchmark", "") for name in names}):
-                if size := _queries(benchmark, families=True):
-                    total = _queries(benchmark)
-                    print(f"{size:,} of the {total:,} queries of {benchmark} are of families.")
-            print()
+                reason = stages[name].reason if stages[name].reason != "now" else ""
+                notes = [note for note in (reason, requests(stages[name], params)) if note]
+                print(format_line(name.ljust(width), times[name], notes))
+            print(summary([times[name] for name in names], verb), end="\n\n")
     if not stages:
         print("All stages are up to date.")
 
 
-def _output(name: str, reason: str, time: Time | None) -> outputs.PlannedStage:
-    return outputs.PlannedStage(
-        stage=name,
-        after=None if reason == "now" else reason.removeprefix("after "),
-        seconds=time.seconds if time else None,
-        measured=time.measured if time else None,
-    )
+def _output(name: str, reason: str, seconds: float | None) -> outputs.PlannedStage:
+    after = None if reason == "now" else reason.removeprefix("after ")
+    return outputs.PlannedStage(stage=name, after=after, seconds=seconds)
 
 
 def repair_unless_running() -> None:
@@ -85,108 +66,40 @@ def repair_unless_running() -> None:
         check_lock()
 
 
-def estimate_time(name: str, stage: Stage, params: Params) -> Time | None:
-    """Estimate how long a stage takes.
+def requests(stage: Stage, params: Params) -> str:
+    """Say how many requests a stage sends to a server; empty if it sends none, or none yet."""
+    from medprobe.pipeline.stages.probe import prepare
 
-    Returns:
-        The time of its last run here. For a probing stage that never ran, the method's time per
-        query with this model, otherwise with all models, times the queries. None without any run.
-        For a model behind a server, the requests that are left, at the rates of its proof.
-    """
     options = stage.options
-    if options[""] == "probe" and options["model"] in params.servers:
-        return _time_of_requests(options["model"], options["method"], options["benchmark"], params)
-    if (seconds := timings.read_seconds(name)) is not None:
-        return Time(seconds)
-    if options[""] != "probe":
-        return None
+    if options[""] != "probe" or options["model"] not in params.servers:
+        return ""
     model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
-    if record := _record(places.RUNS / model / method / f"{benchmark}.json"):
-        return Time(record["seconds"])
-    rates = _rates(_device(params.engine.device)) if (queries := _queries(benchmark)) else {}
-    rate = rates.get((model, method)) or rates.get(("", method))
-    return Time(rate * queries, measured=False) if rate else None
-
-
-def _time_of_requests(model: str, method: str, benchmark: str, params: Params) -> Time | None:
-    """The time of the requests to a server that are left; None before its proof."""
-    from medprobe.pipeline.stages.probe import estimate_seconds, open_probing
-
     if not (places.MODELS / model).is_dir() or not (places.BENCHMARKS / benchmark).is_dir():
-        return None
+        return ""
     try:
-        seconds = estimate_seconds(open_probing(model, method, benchmark, params))
+        count = prepare(model, method, benchmark, params).count_requests()
     except NotAsked as error:
-        return Time(0.0, measured=False, note=f"not asked: {error}")
-    hours = params.servers[model].hours
-    note = f"refused, hours: {hours:g} is allowed" if seconds > 3600 * hours else ""
-    return Time(seconds, measured=False, note=note)
+        return f"not asked: {error}"
+    return f"{count:,} requests"
 
 
-@cache
-def _rates(device: str) -> Mapping[tuple[str, str], float]:
-    """Return the seconds per query of probing on this device, by model and method.
-
-    `("", method)` stands for all models.
-    """
-    seconds: dict[tuple[str, str], float] = {}
-    queries: dict[tuple[str, str], int] = {}
-    for path in places.RUNS.glob("*/*/*.json"):
-        method, model = path.parent.name, path.parent.parent.name
-        record, size = _record(path), _queries(path.stem)
-        if size and record.get("device") == device and "not_asked" not in record:
-            for key in ((model, method), ("", method)):
-                seconds[key] = seconds.get(key, 0.0) + record["seconds"]
-                queries[key] = queries.get(key, 0) + size
-    return {key: seconds[key] / queries[key] for key in seconds}
-
-
-def _record(path: Path) -> dict[str, Any]:
-    """Read the record that `tracking.lineage.recorded` wrote; empty if it does not exist."""
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-
-
-@cache
-def _queries(benchmark: str, *, families: bool = False) -> int:
-    """The number of queries of a benchmark, or of those of families; 0 before it is built."""
-    path = places.BENCHMARKS / benchmark / "queries.parquet"
-    if not path.is_file():
-        return 0
-    if not families:
-        return int(pq.read_metadata(path).num_rows)
-    if "family_id" not in pq.read_schema(path).names:
-        return 0
-    ids = pq.read_table(path, columns=["family_id"])["family_id"].to_pylist()
-    return sum(bool(name) for name in ids)
-
-
-@cache
-def _device(setting: str) -> str:
-    """The name of the device in the records of runs."""
-    from medprobe.engine.load import choose_device, device_name
-
-    return device_name(choose_device(setting))
-
-
-def format_line(name: str, time: Time | None, reason: str) -> str:
+def format_line(name: str, seconds: float | None, notes: Sequence[str]) -> str:
     """Format a stage as one line: its name, its time, and the stage that it waits for.
 
-    >>> format_line("score", Time(42.0), "after probe-xfactr@a-b")
-    'score            42 s  after probe-xfactr@a-b'
+    >>> format_line("score", 42.0, ["after probe-xfactr@a-b"])
+    'score       42 s  after probe-xfactr@a-b'
     """
-    clock = duration(time.seconds) if time else "unknown"
-    estimate = clock if not time or time.measured else f"about {clock}"
-    notes = [reason if reason != "now" else "", time.note if time else ""]
-    return f"{name} {estimate:>15}  {'; '.join(filter(None, notes))}".rstrip()
+    clock = "unknown" if seconds is None else duration(seconds)
+    return f"{name} {clock:>10}  {'; '.join(notes)}".rstrip()
 
 
-def summary(times: Sequence[Time | None], verb: str) -> str:
+def summary(times: Sequence[float | None], verb: str) -> str:
     """Summarise the stages of a group.
 
-    >>> summary([Time(200.0), Time(100.0), None], "take")
+    >>> summary([200.0, 100.0, None], "take")
     '3 stages; one after another they take 5 min, and 1 of unknown time'
     """
-    seconds = [time.seconds for time in times if time]
+    seconds = [time for time in times if time is not None]
     text = f"{len(times)} {'stage' if len(times) == 1 else 'stages'}"
     if seconds:
         text += f"; one after another they {verb} {duration(sum(seconds))}"

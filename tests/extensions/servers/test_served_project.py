@@ -92,9 +92,8 @@ def test_the_example_of_the_guide(
         later = served.requests[count:]
         assert about(served, later, "treats") and not about(served, later, "prevent")
 
-        planned = json.loads(works("medprobe", "plan", "--json", **key))["stages"]
-        seconds = {stage["stage"]: stage["seconds"] for stage in planned}
-        assert seconds["probe-answering@llama-drugs"] > 0
+        planned = works("medprobe", "plan", **key).splitlines()
+        assert any("answering@llama-drugs" in x and x.endswith(" requests") for x in planned)
 
         works("medprobe", "repro", "--jobs", "1", **key)
         count = len(served.requests)

@@ -14,7 +14,7 @@ import transformers
 
 from helpers import probing
 from helpers.server import serving
-from medprobe.backends import RATES, RECORD, finder
+from medprobe.backends import RECORD, finder
 from medprobe.backends.base import Chat
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -27,7 +27,6 @@ from medprobe.extensions.chat.methods.judgment import Judgment
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client
-from medprobe.extensions.servers.proof import measure_rates
 from medprobe.extensions.servers.stages.prove import prove
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals
@@ -413,48 +412,38 @@ def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
 def plan_of(method):
     command = f"medprobe probe --method {method} --model llama --benchmark facts"
     stage = Stage("now", [command], ())
-    return plan.estimate_time(f"probe-{method}@llama-facts", stage, load_params())
+    return plan.requests(stage, load_params())
 
 
-def test_requests_are_planned_and_what_would_take_too_long_is_not_begun(project, checkpoint):
+def test_requests_are_planned_and_more_than_allowed_are_not_begun(project, checkpoint):
     methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
     with serving(checkpoint) as (url, served):
-        folder = project(url, methods=methods, hours=1 / 3600)
-        assert plan_of("likelihood") is None  # before the proof
+        folder = project(url, methods=methods, max_requests=10)
+        assert plan_of("likelihood") == ""  # before the proof
         write_benchmark()
         proved(folder)
-        rates = {"echo": 4.0, "top_logprobs": 9.0, "write": 2.0}
-        (places.RUNS / "llama" / RATES).write_text(json.dumps(rates))
-        note = "refused, hours: 0.000277778 is allowed"
         # 4 queries of 4 prompts; 4 names
-        assert plan_of("likelihood") == plan.Time(4 * 4 / 4, False, note)
-        assert plan_of("answering") == plan.Time(4 * 4 / 4 + 4 / 2, False, note)
-        assert plan_of("perplexity") == plan.Time(1, False)
-        assert plan_of("rank_change").note.startswith("not asked: rank_change on llama")
+        too_many = "it would send 16 requests, max_requests: 10 is allowed"
+        assert too_many in plan_of("likelihood")
+        assert "it would send 20 requests" in plan_of("answering")
+        assert plan_of("perplexity") == "4 requests"
+        assert plan_of("rank_change").startswith("not asked: rank_change on llama")
         count = len(served.requests)
         probe("llama", "likelihood", "facts", load_params())
         reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
-        assert "its requests take about 4 s at the rate of its proof, hours" in reason
+        assert too_many in reason
         assert len(served.requests) == count
-        proved(project(url, methods=methods, hours=1))  # what is allowed is no part of the record
+        proved(
+            project(url, methods=methods, max_requests=16)
+        )  # what is allowed is no part of the record
         probe("llama", "likelihood", "facts", load_params())
         count = len(served.requests)
         assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
-        proved(project(url, methods=methods, hours=2))
-        assert plan_of("likelihood") == plan.Time(0, False)
+        proved(project(url, methods=methods, max_requests=17))
+        assert plan_of("likelihood") == "0 requests"
         proofs = len(served.requests) - count
         probe("llama", "likelihood", "facts", load_params())
         assert len(served.requests) == count + proofs  # its parts are kept
-
-
-def test_rates_are_measured_with_all_requests_at_once(checkpoint):
-    with serving(checkpoint) as (url, served):
-        ticks = iter([100.0, 104.0, 200.0, 202.0])
-        params = ServerParams(url=url, model="tiny", tokenizer=checkpoint, requests=3)
-        timed = Client("llama", params, clock=lambda: next(ticks))
-        proof = {"echo": "proved", "top_logprobs": "refused", "write": "proved"}
-        assert measure_rates(timed, "causal", proof) == {"echo": 6 / 4, "write": 6 / 2}
-        assert len({json.dumps(body["prompt"]) for body in served.requests}) == 12
 
 
 def write_benchmark():

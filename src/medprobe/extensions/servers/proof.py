@@ -4,11 +4,10 @@ Many servers answer 200 and leave out what they do not support. A number is aske
 if it has proved here that it gives it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from medprobe.backends import ABILITIES, Ability
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import fingerprint
@@ -27,8 +26,6 @@ QUESTION: Final = "Which organ pumps the blood? Answer in one word."
 TEXT: Final = "The heart pumps the blood through the body."
 DESCRIBED: Final = ("id", "owned_by", "root", "max_model_len")  # of a server's entry of a model
 PROVED: Final = "proved"
-TIMED_ROUNDS: Final = 2  # of `requests` requests at once, by which a rate is measured
-WRITTEN: Final = 16  # tokens of a timed answer
 DIFFERENCE: Final = 1e-3  # nats between the same number of two answers, rounding of batches
 
 
@@ -69,39 +66,6 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
     }
 
 
-def measure_rates(
-    client: Client, kind: ModelKind, proof: Mapping[str, str]
-) -> dict[Ability, float]:
-    """Return the answers per second of each proved ability, with `requests` at once.
-
-    Prompts differ at their end alone, as those do by which names are ranked.
-
-    Args:
-        client: The server.
-        kind: `chat` or `causal`.
-        proof: By ability, as in the record.
-    """
-    rates: dict[Ability, float] = {}
-    for ability in sorted(ability for ability in ABILITIES if proof.get(ability) == PROVED):
-        numbers = range(TIMED_ROUNDS * client.params.requests)
-        bodies = [_timed_body(client, kind, ability, f" {number}") for number in numbers]
-        path = "completions" if ability == "echo" else _path(kind)
-        start = client.clock()
-        count = sum(1 for _ in client.post_all(path, bodies))
-        rates[ability] = round(count / max(client.clock() - start, 1e-3), 2)
-    return rates
-
-
-def _timed_body(client: Client, kind: ModelKind, ability: Ability, end: str) -> dict[str, Any]:
-    if ability == "echo":
-        tokenizer = Served(client, kind, frozenset()).text_model.tokenizer
-        return echo_body(tokenizer(TEXT + end, add_special_tokens=False)["input_ids"])
-    body = _question(kind, end)
-    if ability == "write":
-        return {**body, "max_tokens": WRITTEN}
-    return {**body, "max_tokens": 1, **top_logprobs_body(kind)}
-
-
 def _entries(client: Client) -> dict[str, dict[str, Any]]:
     """Return what `/v1/models` says of each model; nothing where the server has no such list."""
     try:
@@ -119,11 +83,11 @@ def _attempt(client: Client, kind: ModelKind, proof: Callable[[Client, ModelKind
         return f"refused: {str(error).partition(': ')[2][:120]}"
 
 
-def _question(kind: ModelKind, end: str = "") -> dict[str, Any]:
+def _question(kind: ModelKind) -> dict[str, Any]:
     body: dict[str, Any] = {"max_tokens": 4, "temperature": 0.0}
     if kind == "chat":
-        return {**body, "messages": [{"role": "user", "content": QUESTION + end}]}
-    return {**body, "prompt": TEXT + end}
+        return {**body, "messages": [{"role": "user", "content": QUESTION}]}
+    return {**body, "prompt": TEXT}
 
 
 def _path(kind: ModelKind) -> str:

@@ -1,5 +1,6 @@
 """Stage `probe`: one model under one method on one benchmark."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import duration, show_progress, with_progress
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,
@@ -52,8 +53,8 @@ def probe(
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
     Raises:
-        BadInput: as `prepare`; a score is not a number (with the query); the method's notes are not
-            those of its NOTES, and so are not outputs of the stage.
+        BadInput: as `prepare`; a score is not a number (with the query); the predictions lack a
+            column of the method's NOTES.
     """
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     try:
@@ -67,13 +68,14 @@ def probe(
         executor = in_this_process
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
-    predictions, notes = probing.prober.notes(pd.concat(parts, ignore_index=True))
-    if {*notes} != {*probing.prober.NOTES}:
-        problem = f"the method's notes are {[*notes]}, its NOTES name {[*probing.prober.NOTES]}"
-        raise BadInput(f"methods/{method}.py", problem, "name all, then run medprobe pipeline")
-    for name, note in notes.items():
+    predictions = pd.concat(parts, ignore_index=True)
+    notes = probing.prober.NOTES
+    if missing := [name for name in notes if name not in predictions]:
+        raise BadInput(f"methods/{method}.py", f"NOTES name {missing[0]}, predictions lack it")
+    for name, columns in notes.items():
+        rows = [row for text in predictions.pop(name).unique() for row in json.loads(text)]
         with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
-            note.to_csv(path, index=False, lineterminator="\n")
+            pd.DataFrame(rows, columns=[*columns]).to_csv(path, index=False, lineterminator="\n")
     write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
     used_parts = (path for _, paths in probing.parts() for path in paths)
     record_used(f"{model}/{method}/{benchmark}", used_parts)
@@ -83,39 +85,10 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     """The work of the stage, finished parts too.
 
     Raises:
-        BadInput: as `open_probing`.
-        NotAsked: as `open_probing`; or the requests to a server would take longer than allowed.
-    """
-    probing = open_probing(model, method, benchmark, params)
-    if model in params.servers:
-        hours, allowed = estimate_seconds(probing) / 3600, params.servers[model].hours
-        if hours > allowed:
-            problem = f"its requests take about {duration(3600 * hours)} at the rate of its proof, "
-            problem += f"hours: {allowed:g} is allowed"
-            remedy = "rank fewer names (an answer space), ask free answers, or set hours higher"
-            raise NotAsked(probing.title, problem, remedy)
-    return probing
-
-
-def estimate_seconds(probing: "Probing") -> float:
-    """Estimate how long the requests to a server take that are left, by the rates of its proof."""
-    rates, seconds = backends.read_rates(probing.checkpoint.name), 0.0
-    for group, paths in probing.parts():
-        if not all(path.is_file() for path in paths):
-            for number in group.tasks:
-                requests = probing.prober.requests(probing.tasks[number], group.pass_)
-                if requests and requests[0] in rates:
-                    seconds += requests[1] / rates[requests[0]]
-    return seconds
-
-
-def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Probing":
-    """The work of the stage, however long it takes.
-
-    Raises:
         BadInput: the method cannot be used with the model (with the methods that can), or the
             benchmark has no queries.
-        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts.
+        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts,
+            or as many requests.
     """
     kind = params.models.kind(model)
     plugin = methods.find(method)
@@ -153,6 +126,12 @@ def open_probing(model: str, method: str, benchmark: str, params: Params) -> "Pr
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
+    if model in params.servers:
+        count, allowed = probing.count_requests(), params.servers[model].max_requests
+        if count > allowed:
+            problem = f"it would send {count:,} requests, max_requests: {allowed} is allowed"
+            remedy = "rank fewer names (an answer space), ask free answers, or allow more"
+            raise NotAsked(probing.title, problem, remedy)
     _check_texts(model, tables, params)
     return probing
 
@@ -259,7 +238,7 @@ class Probing:
 
         groups = []
         for pass_ in self.prober.passes():
-            numbers = [n for n, task in enumerate(self.tasks) if self.prober.asks(pass_, task)]
+            numbers = [n for n, task in enumerate(self.tasks) if task.is_of(pass_)]
             for _, together in groupby(numbers, key=shared_computation):
                 groups.append(TaskGroup(pass_, tuple(together)))
         return groups
@@ -270,6 +249,15 @@ class Probing:
             (group, [self._part_path(number, group.pass_) for number in group.tasks])
             for group in self.task_groups()
         ]
+
+    def count_requests(self) -> int:
+        """The requests to a server that unfinished parts send."""
+        return sum(
+            self.prober.requests(self.tasks[number], group.pass_)
+            for group, paths in self.parts()
+            if not all(path.is_file() for path in paths)
+            for number in group.tasks
+        )
 
     @cached_property
     def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
@@ -354,33 +342,16 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     missing = [
         (group, paths) for group, paths in parts if not all(path.is_file() for path in paths)
     ]
-    sizes, unit = _measure_jobs(probing, [group for group, _ in missing])
+    tasks = probing.tasks
+    sizes = [sum(len(tasks[number].queries) for number in group.tasks) for group, _ in missing]
     jobs = [probing.job(group) for group, _ in missing]
-    with show_progress(probing.title, sum(sizes), unit) as bar:
+    with show_progress(probing.title, sum(sizes), "queries") as bar:
         bar.advance_to(0)
         for number, tables in with_progress(executor(probing, jobs), sizes, bar):
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
                 state_path(path).unlink(missing_ok=True)
     return [pd.read_parquet(path) for _, paths in parts for path in paths]
-
-
-def _measure_jobs(probing: Probing, groups: list[TaskGroup]) -> tuple[list[int], str]:
-    """The size of each job and its unit.
-
-    The unit is tokens if the method can count them beforehand, so that progress is shown batch by
-    batch. Otherwise it is queries.
-    """
-    prober, tasks = probing.prober, probing.tasks
-    sizes = []
-    for group in groups:
-        lengths = [prober.reads(tasks[number], group.pass_) for number in group.tasks]
-        if any(task_lengths is None for task_lengths in lengths):
-            break
-        sizes.append(sum(sum(task_lengths or ()) for task_lengths in lengths))
-    else:
-        return sizes, "tokens"
-    return [sum(len(tasks[n].queries) for n in group.tasks) for group in groups], "queries"
 
 
 def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:

@@ -140,11 +140,11 @@ class Answering(Method):
                 rows.append({**row, "hit": rule(row["prediction"]) in right_answers})
         return pd.DataFrame(rows)
 
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+    def requests(self, task: Task, pass_: str) -> int:
         """One for each query and name (`constrained`) or text (`free`)."""
         if pass_.endswith("free"):
-            return "write", len(task.queries) * (self.settings.samples or 1)
-        return "echo", len(task.queries) * task.benchmark_candidates["name"].nunique()
+            return len(task.queries) * (self.settings.samples or 1)
+        return len(task.queries) * task.benchmark_candidates["name"].nunique()
 
     def _rank_candidates(
         self, task: Task, prompts: list[base.Prompt], names: list[str]

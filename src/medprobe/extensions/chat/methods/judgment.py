@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit
 
-from medprobe.backends import Ability, base, finder
+from medprobe.backends import base, finder
 from medprobe.core.answers import collect_facts, list_wrong_answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Section
@@ -147,12 +147,10 @@ class Judgment(Method):
         ranks = rows.groupby("query_id")["score"].rank(method="first", ascending=False)
         return rows.assign(rank=ranks.astype(int))
 
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+    def requests(self, task: Task, pass_: str) -> int:
         """One for each statement, and in words one for each wording and order of its words."""
         statements = 2 * len(task.queries)
-        if pass_ == LIKELIHOOD:
-            return "echo", statements
-        return "top_logprobs", statements * 2 * len(self.settings.wordings)
+        return statements * (1 if pass_ == LIKELIHOOD else 2 * len(self.settings.wordings))
 
     def _ask_in_words(self, statements: list[str], labels: list[str], *, chat: bool) -> list[float]:
         """P(true) of each statement, by the word for true against that for false."""

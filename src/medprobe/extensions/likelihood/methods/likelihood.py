@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from medprobe.backends import Ability, base, finder
+from medprobe.backends import base, finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, RankingSettings
 from medprobe.engine import masked, ranking
@@ -100,9 +100,9 @@ class Likelihood(Method):
         )
         return pd.DataFrame(rows)
 
-    def requests(self, task: Task, pass_: str) -> tuple[Ability, int]:
+    def requests(self, task: Task, pass_: str) -> int:
         """One for each prompt and name."""
-        return "echo", len(task.label_by_prompt) * task.benchmark_candidates["name"].nunique()
+        return len(task.label_by_prompt) * task.benchmark_candidates["name"].nunique()
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""

@@ -165,12 +165,6 @@ class Served:
         log_probs = [scores[1:] for scores in self.echo(rows, where)]
         return texts.drop_start(self.text_model, log_probs)
 
-    def text_lengths(
-        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
-    ) -> list[int] | None:
-        """None: progress counts answers, not tokens."""
-        return None
-
     def tokenize(
         self, prompts: Sequence[Prompt], where: Sequence[str], separator: str | None = None
     ) -> list[WritingPrompt]:

@@ -3,20 +3,16 @@
 import json
 from pathlib import Path
 
-from medprobe.backends import RATES, RECORD, SETTINGS
-from medprobe.core import places
+from medprobe.backends import RECORD, SETTINGS
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.extensions.servers.client import Client
-from medprobe.extensions.servers.proof import measure_rates
 from medprobe.extensions.servers.proof import prove as proof_of
 
 
 def prove(name: str, params: Params, out: Path) -> None:
     """Ask a server what it can do, and write its record into a model's folder.
-
-    Its rates are not part of the record, so that another proof makes no result stale.
 
     Raises:
         BadInput: `servers` does not name the model, or the server cannot be used.
@@ -24,15 +20,11 @@ def prove(name: str, params: Params, out: Path) -> None:
     if name not in params.servers:
         problem = f"servers: no server '{name}'{nearest(name, [*params.servers])}"
         raise BadInput("params.yaml", problem)
-    server, kind = params.servers[name], params.models.kind(name)
-    client = Client(name, server)
-    record = proof_of(client, kind)
-    rates = measure_rates(client, kind, record["proof"])
-    with replacing(places.RUNS / name / RATES) as path:
-        path.write_text(_as_json(rates), encoding="utf-8")
+    server = params.servers[name]
+    record = proof_of(Client(name, server), params.models.kind(name))
     with replacing(out) as folder:
         folder.mkdir()
-        settings = server.model_dump(include={"own", "zero_retention", "hours"})
+        settings = server.model_dump(include={"own", "zero_retention", "max_requests"})
         (folder / SETTINGS).write_text(_as_json(settings), encoding="utf-8")
         (folder / RECORD).write_text(_as_json(record), encoding="utf-8")
 

@@ -139,16 +139,6 @@ class RankChange(Method):
             }
         )
 
-    def reads(self, task: Task, pass_: str) -> list[int] | None:
-        """Of masked models each distinct prompt with as many masks as names have tokens."""
-        if pass_ == COPY:
-            return []
-        if pass_ == DECODING or self.kind == "causal":
-            return None
-        distinct = task.queries.drop_duplicates("prompt")
-        prompts, names = distinct["prompt"].tolist(), sorted(set(task.candidates["name"]))
-        return masked.row_lengths(self.model, prompts, prompts, names)
-
     def _decode(self, task: Task) -> pd.DataFrame:
         """The places of tracked entities among the texts that are decoded; equal texts are one."""
         settings, rule = self.settings, uncased(task.normalise)

@@ -14,7 +14,7 @@ and to learn:
 
 import json
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,6 @@ TABLES: Final = {  # of the benchmark, with the columns that are read
     ],
     "splits": ["target", "split", "example_id", "fewest"],
 }
-CURVE: Final = ["variant", "replicate", "target"]  # what has a training curve of its own
 
 
 class View(NamedTuple):
@@ -89,7 +88,9 @@ class Classifier(Method):
 
     KINDS = ("masked", "encoder")
     METRIC = "f1"
-    NOTES = ("curves",)
+    NOTES: ClassVar = {  # of a variant, replicate and disease: the mean loss of each epoch
+        "curves": ("variant", "replicate", "target", "epoch", "train", "validation")
+    }
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
     class Settings(FineTuningRecipe):
@@ -113,7 +114,6 @@ class Classifier(Method):
     ) -> None:
         self.checkpoint, self.settings = checkpoint, settings
         self.classifier = TextClassifier(checkpoint, engine)
-        self._order: list[str] = []  # of the diseases, those with the most positives first
         self._texts: dict[View, list[Text]] = {}
         self._features: dict[View, NDArray[np.float32]] = {}
 
@@ -141,7 +141,8 @@ class Classifier(Method):
         Raises BadInput where the benchmark has no such tables.
         """
         examples, splits = (_select_columns(tables, name) for name in TABLES)
-        self._order = rank_diseases(examples, splits)
+        diseases = rank_diseases(examples, splits)
+        asked = {pass_: diseases[: self._limit(pass_)] for pass_ in self.passes()}
         return [
             Task(
                 target,
@@ -152,22 +153,23 @@ class Classifier(Method):
                     "examples": examples,
                     "splits": splits[splits["target"] == target].reset_index(drop=True),
                 },
+                passes=tuple(pass_ for pass_ in asked if target in asked[pass_]),
             )
-            for target in sorted(self._order)
+            for target in sorted(diseases)
         ]
 
-    def asks(self, pass_: str, task: Task) -> bool:
-        """Tell whether the disease is among those that the variant predicts."""
+    def _limit(self, pass_: str) -> int | None:
+        """The number of diseases that a pass predicts, or None."""
         limit = self.settings.diseases
         if isinstance(limit, dict):
-            limit = limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
-        return task.name in self._order[:limit]
+            return limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
+        return limit
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.
 
         Further columns: `label, target, disease, category`, the `fewest` positives of a disease
-        that is reported, and the training `curve` as JSON.
+        that is reported, and the training `curves`, as NOTES says.
         """
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]
@@ -183,10 +185,11 @@ class Classifier(Method):
             variant, examples_in_view, rows, int(seed or 0), task.state
         )
         test_examples, is_positive = examples_in_view.iloc[rows["test"]], probabilities > 0.5
+        key = {"variant": name, "replicate": f"seed-{seed}" if seed else "", "target": task.name}
         return pd.DataFrame(
             {
                 "variant": name,
-                "replicate": f"seed-{seed}" if seed else "",
+                "replicate": key["replicate"],
                 "query_id": test_examples["example_id"].to_numpy(),
                 "rank": 1,
                 "prediction": is_positive.astype(int).astype(str),
@@ -198,22 +201,9 @@ class Classifier(Method):
                 "disease": test_examples["disease"].to_numpy(),
                 "category": test_examples["category"].to_numpy(),
                 "fewest": task.tables["splits"]["fewest"].iloc[0],
-                "curve": json.dumps(curve),
+                "curves": json.dumps([{**key, **epoch} for epoch in curve]),
             }
         )
-
-    def notes(self, predictions: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-        """Separate the predictions from the table `curves`, the mean loss of each epoch.
-
-        Its columns: `variant, replicate, target, epoch, train, validation`.
-        """
-        curves = [
-            {**dict(zip(CURVE, key, strict=True)), **epoch}
-            for key, rows in predictions.groupby(CURVE, sort=False)
-            for epoch in json.loads(rows["curve"].iloc[0])
-        ]
-        table = pd.DataFrame(curves, columns=[*CURVE, "epoch", "train", "validation"])
-        return predictions.drop(columns="curve"), {"curves": table}
 
     def _train(
         self,

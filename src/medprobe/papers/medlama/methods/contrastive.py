@@ -20,7 +20,7 @@ from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.progress import print_above
 from medprobe.core.tables import SLOT
-from medprobe.engine.encode import Pooling, encode, read_characters, tokenize
+from medprobe.engine.encode import Pooling, encode, read_characters
 from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
@@ -102,7 +102,6 @@ class Contrastive(Method):
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[NameIndex] = []  # of the names, one a layer
         self.has_reported = False  # which of `read_layers` the model lacks
-        self.text_count: tuple[str, set[str]] = "", set()  # a pass and the texts that it has read
 
     def passes(self) -> list[str]:
         """List the checkpoints to probe.
@@ -198,21 +197,6 @@ class Contrastive(Method):
             for name in self._variants(model, pass_) if layer == -1 else [label]:
                 tables.append(table.assign(variant=name, replicate=replicate))
         return pd.concat(tables, ignore_index=True)
-
-    def reads(self, task: Task, pass_: str) -> list[int]:
-        """Prompts and names, each once a pass. All checkpoints have the same tokenizer."""
-        model = self._model(ORIGINAL)
-        if self.text_count[0] != pass_:
-            self.text_count = pass_, set()
-        lengths = []
-        for texts, length in (
-            (self._prompts(model, task), self.settings.query_length),
-            (self._names(task.queries, task.benchmark_candidates), self.settings.candidate_length),
-        ):
-            unread = [text for text in dict.fromkeys(texts) if text not in self.text_count[1]]
-            self.text_count[1].update(unread)
-            lengths += [len(row) for row in dict.fromkeys(tokenize(model, unread, length))]
-        return lengths
 
     def _variants(self, model: Model, pass_: str) -> list[str]:
         """The names of a pass's predictions: each place of them in a curve is a variant.
