@@ -25,8 +25,9 @@ from bench.broken import Cases, Tables
 from bench.broken_diskne import DISKNE, SYNONYMS
 from medprobe import benchmarks
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, parse_section
+from medprobe.core.params import Params
 from medprobe.core.places import EXPECTATIONS
+from medprobe.core.settings import parse_section
 from medprobe.gate import run as gate
 from medprobe.gate import suites
 from medprobe.pipeline.sample import sample

@@ -18,9 +18,13 @@ from pydantic_core import to_jsonable_python
 from medprobe import benchmarks, methods
 from medprobe.cli import main
 from medprobe.core import params
+from medprobe.core.plugins import find_plugins, load_module
+from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.papers.context.benchmarks.context.facts import Relation
 from medprobe.papers.context.documents import Resource
 from medprobe.papers.medlama.rewiring import RewireSettings
+from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
+from medprobe.papers.medlama.settings.sweeps import Sweeps
 from medprobe.sample.settings import Continuation, SampleSettings, TrainingRecipe
 
 HEAD: Final = "| setting | default | meaning |\n| --- | --- | --- |"
@@ -30,12 +34,12 @@ SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and
     "train": ("train.<model>.", TrainingRecipe),
     "continued": ("continued.<model>.", Continuation),
     "fetch": ("fetch.<model>.", params.HubModel),
-    "servers": ("servers.<model>.", params.ServerParams),
+    "servers": ("servers.<model>.", ServerParams),
     "folders": ("folders.", None),
     "models": ("models.<kind>.<model>.", params.ModelParams),
-    "sentence_sets": ("sentence_sets.<set>.", params.SentenceSet),
+    "sentence_sets": ("sentence_sets.<set>.", SentenceSet),
     "rewire": ("rewire.", RewireSettings),
-    "sweeps": ("sweeps.", params.Sweeps),
+    "sweeps": ("sweeps.", Sweeps),
     "score": ("score.", params.ScoreParams),
     "track": ("track.", params.TrackParams),
 }
@@ -44,7 +48,7 @@ CONTEXT: Final = {"resources.<resource>.": Resource, "relations.<relation>.": Re
 
 def params_page() -> str:
     """The page of `params.yaml`: every section and key, with default and meaning."""
-    meanings = descriptions(params.Params)
+    meanings = descriptions(params._Params) | added()
     lines = [
         "# params.yaml",
         "",
@@ -92,7 +96,17 @@ def params_page() -> str:
 
 def kinds() -> dict[str, str]:
     """What each kind of model is."""
-    return descriptions(params.Models)
+    results_only = {name: text for name, text in added().items() if name in params.RESULT_KINDS}
+    return descriptions(params._Models) | results_only
+
+
+def added() -> dict[str, str]:
+    """What the sections and kinds of papers and extensions are: the docstrings of their files."""
+    meanings = {}
+    for name, plugin in find_plugins("settings").items():
+        text = " ".join((load_module(plugin).__doc__ or "").partition(": ")[2].split())
+        meanings[name] = text[:1].upper() + text[1:]
+    return meanings
 
 
 def _table(content: Iterable[str]) -> list[str]:
@@ -105,7 +119,8 @@ def commands_page() -> str:
     context = click.Context(main, info_name="medprobe")
     lines = ["# Command line", "", "`medprobe COMMAND --help` prints the same.", ""]
     for name in main.list_commands(context):
-        command = main.commands[name]
+        command = main.get_command(context, name)
+        assert command
         inner = click.Context(command, info_name=name, parent=context, max_content_width=88)
         usage = command.get_help(inner)
         lines += [f"## medprobe {name}", "", "```text", usage, "```", ""]

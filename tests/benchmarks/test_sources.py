@@ -15,7 +15,7 @@ from medprobe import benchmarks
 from medprobe.core import params
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ANSWER_SPACE, BenchmarkTables
-from medprobe.papers.medlama.commands import annotate
+from medprobe.papers.medlama import annotation as annotate
 from medprobe.pipeline import check
 from medprobe.pipeline.sample import sample
 from medprobe.pipeline.stages.build import build

@@ -12,7 +12,8 @@ from helpers import probing
 from medprobe import methods
 from medprobe.core import neutral
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, RankingSettings, ScoreParams
+from medprobe.core.params import Params, ScoreParams
+from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import is_compared, score_table

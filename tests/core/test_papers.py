@@ -6,7 +6,7 @@ import pytest
 
 from medprobe import benchmarks
 from medprobe.core.papers import MEAN, Paper, PublishedRow, checkpoints, concepts, papers, published
-from medprobe.core.params import parse_section
+from medprobe.core.settings import parse_section
 from medprobe.metrics import catalog
 
 V1_1, V1_2 = "dmis-lab/biobert-v1.1", "dmis-lab/biobert-base-cased-v1.2"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 import yaml
 from bench import folder_pages, reference
@@ -13,7 +14,8 @@ import medprobe
 from helpers import ROOT
 from medprobe import benchmarks, methods
 from medprobe.cli import main
-from medprobe.core.params import Params, Section
+from medprobe.core.params import Params
+from medprobe.core.settings import Section
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,9 @@ def test_a_setting_without_a_docstring_is_named() -> None:
 
 def test_every_command_is_there() -> None:
     page = reference.commands_page()
-    assert all(f"\n## medprobe {name}\n" in page for name in main.commands)
+    assert all(
+        f"\n## medprobe {name}\n" in page for name in main.list_commands(click.Context(main))
+    )
 
 
 def test_the_site_lists_every_document() -> None:

@@ -14,15 +14,16 @@ from helpers import ROOT
 from medprobe import backends, benchmarks, methods
 from medprobe.backends import finder
 from medprobe.core import tables
-from medprobe.core.params import RankingSettings, ServerParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine import prompt_texts, ranking, training_state
 from medprobe.extensions.cluster import nodes, run
 from medprobe.extensions.servers import client
 from medprobe.extensions.servers.backends import served
+from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.metrics import results
+from medprobe.papers.medlama import annotation as annotate
 from medprobe.papers.medlama import sheets
 from medprobe.papers.medlama.benchmarks.medlama import names
-from medprobe.papers.medlama.commands import annotate
 from medprobe.sources import facts, records
 
 

@@ -16,7 +16,8 @@ from medprobe.gate import run as gate
 from medprobe.gate import suites
 from medprobe.gate.page import page
 from medprobe.papers.medlama.benchmarks import medlama
-from medprobe.pipeline.stages.validate import validate, validate_sentences
+from medprobe.papers.medlama.stages.validate_sentences import validate_sentences
+from medprobe.pipeline.stages.validate import validate
 
 EXPECTATIONS = ROOT / "expectations"
 NEEDED = ["queries", "candidates"]

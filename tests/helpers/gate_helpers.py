@@ -9,7 +9,7 @@ import pandas as pd
 
 from helpers import ROOT
 from medprobe import benchmarks
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.gate import run as gate
 from medprobe.gate import suites
 

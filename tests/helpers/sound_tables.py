@@ -11,9 +11,10 @@ import yaml
 from helpers import ROOT
 from medprobe import benchmarks
 from medprobe.benchmarks import table
-from medprobe.core.params import Params, parse_section
+from medprobe.core.params import Params
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables
-from medprobe.papers.medlama.commands import annotate
+from medprobe.papers.medlama import annotation as annotate
 from medprobe.papers.template_free.benchmarks import lipid_released
 from medprobe.pipeline.sample import sample
 from medprobe.sample import corpus

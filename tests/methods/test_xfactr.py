@@ -5,7 +5,8 @@ import transformers
 
 from helpers import probing
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, parse_section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import parse_section
 from medprobe.engine import masked
 from medprobe.methods.xfactr import DECODINGS, Xfactr
 

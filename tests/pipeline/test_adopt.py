@@ -11,7 +11,8 @@ from helpers import ROOT
 from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.papers import papers
-from medprobe.core.params import Params, load_params, parse_section
+from medprobe.core.params import Params, load_params
+from medprobe.core.settings import parse_section
 from medprobe.pipeline import check
 from medprobe.pipeline.adopt import adopt, difference, remarks
 

@@ -14,7 +14,8 @@ from helpers import probing
 from medprobe import methods
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Params, Section
+from medprobe.core.params import EngineParams, Params
+from medprobe.core.settings import Section
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     DISTRACTOR,

@@ -13,8 +13,9 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from medprobe.core.errors import BadInput, NotAsked
-from medprobe.core.params import Section, ServerParams, parse_section
+from medprobe.core.settings import Section, parse_section
 from medprobe.core.tables import Metadata
+from medprobe.extensions.servers.settings.servers import ServerParams
 
 RECORD: Final = "server.json"  # in a model's folder: it stands for the checkpoint of a served model
 SETTINGS: Final = "settings.json"  # next to it: settings on which results depend, not their parts

@@ -15,7 +15,7 @@ from typing import Any
 
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import BenchmarkTables, Metadata
 
 __all__ = ["Benchmark", "Metadata", "check_sources", "find", "list_names"]

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import DISTRACTOR, FAMILIES, MEMBER, ORIGINAL
 
 ALIAS: Final = "alias"  # the kind of a subject's names that a source lists without their kinds

@@ -19,7 +19,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import (
     ANSWER_SPACE,
     CANDIDATE_COLUMNS,

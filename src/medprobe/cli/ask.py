@@ -15,7 +15,8 @@ from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Choices, Params
+from medprobe.core.params import Params
+from medprobe.core.settings import Choices
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables

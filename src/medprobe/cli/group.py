@@ -15,6 +15,7 @@ import click
 
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
+from medprobe.core.plugins import Plugin, find_plugins, load, load_module
 from medprobe.pipeline import fork_server, timings
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 HEADINGS: Final = {
     "Start": ("init", "sample", "adopt", "list"),
-    "Bring data": ("import", "annotate"),
+    "Bring data": ("import",),
     "Run": ("plan", "repro", "run", "ask"),
     "Look at results": ("show", "diff", "export", "ui"),
     "Keep in order": ("doctor", "clean"),
@@ -64,17 +65,45 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
+def _plugins() -> dict[str, Plugin]:
+    """The plugins of the kind `commands`, by the names of their commands.
+
+    Their files define `COMMAND`, and the `HEADING` of HEADINGS below which the help lists it; it is
+    empty for a stage of dvc.yaml.
+    """
+    return {name.replace("_", "-"): found for name, found in find_plugins("commands").items()}
+
+
 class Commands(click.Group):
     """The group of all commands. An error that the user can fix is one line."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the kernel's commands, and those of plugins."""
+        return [*self.commands, *_plugins()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; that of a plugin is imported here."""
+        if (own := self.commands.get(cmd_name)) or cmd_name not in (plugins := _plugins()):
+            return own
+        command: click.Command = load(plugins[cmd_name], "COMMAND", click.Command)
+        return command
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what people type, with its whole first sentences, and name all other commands."""
-        for heading, names in HEADINGS.items():
+        headings = {
+            **{name: heading for heading, names in HEADINGS.items() for name in names},
+            **{name: load_module(plugin).HEADING for name, plugin in _plugins().items()},
+        }
+        for heading in HEADINGS:
+            rows = [
+                (name, command.get_short_help_str(limit=200))
+                for name, of_name in headings.items()
+                if of_name == heading and (command := self.get_command(ctx, name))
+            ]
             with formatter.section(heading):
-                helps = [self.commands[name].get_short_help_str(limit=200) for name in names]
-                formatter.write_dl([*zip(names, helps, strict=True)])
-        typed = {*CI, *(name for names in HEADINGS.values() for name in names)}
-        stages = (name for name in self.commands if name not in typed)
+                formatter.write_dl(rows)
+        typed = {*CI, *(name for name, heading in headings.items() if heading)}
+        stages = (name for name in self.list_commands(ctx) if name not in typed)
         with formatter.section("Run by dvc.yaml, a stage each"):
             formatter.write_text(", ".join(stages))
         with formatter.section("Run by CI, and after changes of the code"):

@@ -2,7 +2,7 @@
 
 A plugin of the kind `imports` imports one release, and has a function `find(path) -> Release`. It
 searches a clone or an unpacked archive, reads every file with the reader of the build, and raises
-BadInput for the first error.
+BadInput for the first error. A plugin that brings something else has a `COMMAND` of its own.
 """
 
 import filecmp
@@ -15,7 +15,7 @@ import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.plugins import find_plugins, load_module
+from medprobe.core.plugins import Plugin, find_plugins, load_module
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,17 @@ class Release:
     conflicts: tuple[str, ...] = ()  # patterns of existing files that would mix with these
 
 
-def names() -> list[str]:
-    """The names of the releases.
+def find_plugin(name: str) -> Plugin:
+    """Return the plugin that imports a release.
 
-    >>> "medlama" in names()
-    True
+    Raises:
+        BadInput: there is none.
     """
-    return [*find_plugins("imports")]
+    plugins = find_plugins("imports")
+    if name not in plugins:
+        remedy = f"choose one of {', '.join(plugins)}"
+        raise BadInput(name, f"unknown release{nearest(name, [*plugins])}", remedy)
+    return plugins[name]
 
 
 def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
@@ -49,12 +53,10 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
         BadInput: for an error in the files, for a link that leads out of the folder, and unless
             `force` for an existing file that differs. No file is copied then.
     """
-    if name not in names():
-        remedy = f"choose one of {', '.join(names())}"
-        raise BadInput(name, f"unknown release{nearest(name, names())}", remedy)
+    plugin = find_plugin(name)
     if not (path.is_file() or path.is_dir()):
         raise BadInput(path, "no such file or folder", "give the clone, archive or file")
-    find: Callable[[Path], Release] = load_module(find_plugins("imports")[name]).find
+    find: Callable[[Path], Release] = load_module(plugin).find
     release = find(path)
     _check_links(release, path)
     target = data / release.folder

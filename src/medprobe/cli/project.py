@@ -8,6 +8,7 @@ import click
 from medprobe.cli.group import example, json_option, load_params, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.plugins import find_plugins, load_module
 
 
 @main.command(epilog=example("medprobe init my-project"))
@@ -39,42 +40,34 @@ def sample(force: bool) -> None:
     write(places.DATA, params.sample, params.seed)
 
 
-@main.command("import", epilog=example("medprobe import medlama ~/medlama"))
-@click.argument("what")
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace existing files that differ.")
-@click.option("--model", help="For results: a name for the model.")
-@click.option("--benchmark", help="For results: the benchmark (default: from the query ids).")
-@click.option("--method", help="For results: the method to compare them with.")
-def import_(
-    what: str,
-    path: Path,
-    *,
-    force: bool,
-    model: str | None,
-    benchmark: str | None,
-    method: str | None,
-) -> None:
-    """Check released files, or the results of another program, and copy them into data/.
+class Imports(click.Group):
+    """A command for each plugin of the kind `imports`."""
 
-    Results are a folder of lm-evaluation-harness, or a table with the
-    columns query_id, prediction and score.
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List the plugins."""
+        return [*find_plugins("imports")]
 
-    \b
-    WHAT  annotation (DisKnE's), biolama, lama, lipid, medlama, sentences or results
-    PATH  a clone, an unpacked archive or a folder that contains the files
-    """
-    if what == "results":
-        from medprobe.extensions.exchange.commands.import_results import import_results
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Return the command that imports a release."""
+        from medprobe.cli.imports import find_plugin, import_files
 
-        name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
-        click.echo(f"copied to {places.IMPORTED / name}; now: write")
-        click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
-        click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
-        return
-    from medprobe.cli.imports import import_files
+        module = load_module(find_plugin(cmd_name))
+        if command := vars(module).get("COMMAND"):
+            own: click.Command = command
+            return own
+        path = click.Argument(["path"], type=click.Path(path_type=Path))
+        text = "Replace existing files that differ."
+        force = click.Option(["--force"], is_flag=True, help=text)
 
-    import_files(what, path, places.DATA, force=force)
+        def run(path: Path, *, force: bool) -> None:
+            import_files(cmd_name, path, places.DATA, force=force)
+
+        return click.Command(cmd_name, callback=run, params=[path, force], help=module.__doc__)
+
+
+@main.group("import", cls=Imports, epilog=example("medprobe import medlama ~/medlama"))
+def import_() -> None:
+    """Check released files, or the results of another program, and copy them into data/."""
 
 
 @main.command(epilog=example("medprobe list papers", "medprobe adopt diskne"))

@@ -139,67 +139,6 @@ def diff(benchmark: str, a: str, b: str) -> None:
 
 @main.command(
     epilog=example(
-        "medprobe annotate predictions medlama round-1 --rater ana --rater ben \\",
-        "  --system taught contrastive",
-        "medprobe annotate prompts lipid round-1 --rater ana --rater ben",
-    )
-)
-@click.argument("kind", type=click.Choice(["predictions", "prompts"]))
-@click.argument("benchmark", shell_complete=completion.benchmarks)
-@click.argument("name")
-@click.option(
-    "--rater", "raters", multiple=True, required=True, help="A rater's name; repeat the option."
-)
-@click.option(
-    "--system",
-    "systems",
-    multiple=True,
-    nargs=2,
-    metavar="MODEL METHOD",
-    help="Whose predictions to rate; repeat the option.",
-)
-@click.option(
-    "--queries",
-    type=click.IntRange(1),
-    help="Number of items (default: 15 queries or 200 prompts).",
-)
-@click.option(
-    "--form",
-    type=click.Choice(["xlsx", "csv"]),
-    default="xlsx",
-    show_default=True,
-    help="The file format of the sheets.",
-)
-def annotate(
-    kind: str,
-    benchmark: str,
-    name: str,
-    *,
-    raters: tuple[str, ...],
-    systems: tuple[tuple[str, str], ...],
-    queries: int | None,
-    form: str,
-) -> None:
-    """Draw a sample of predictions or prompts, and write one sheet per rater.
-
-    \b
-    BENCHMARK  a benchmark of params.yaml
-    NAME       the sheets go to data/annotations/NAME
-    """
-    from medprobe.papers.medlama.commands import annotate as command
-    from medprobe.pipeline import check
-
-    params = check.loaded()
-    params.builder(benchmark)
-    tables = [command.table_of(system, benchmark, places.PREDICTIONS) for system in systems]
-    folder = places.BENCHMARKS / benchmark
-    items = command.draw(kind, folder, tables, queries, params.seed)
-    target = command.write(items, name, raters, form, places.DATA)
-    click.echo(f"{target}: give each rater their sheet, and put it back when it is filled in")
-
-
-@main.command(
-    epilog=example(
         "medprobe export leaderboard --format markdown",
         "medprobe export medlama/hard --format latex --metric acc_at_10",
         "medprobe export benchmark medlama --to lm-eval --out outputs/tasks",
@@ -224,8 +163,8 @@ def annotate(
 @click.option(
     "--to",
     "tool",
-    type=click.Choice(["lm-eval"]),
-    help="The tool to write a benchmark for.",
+    metavar="TOOL",
+    help="The tool to write a benchmark for, such as lm-eval.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
 @click.option(
@@ -244,7 +183,7 @@ def export(
     licensed: bool,
     as_json: bool,
 ) -> None:
-    """Print results as a table for a paper, or write a benchmark as tasks of lm-eval.
+    """Print results as a table for a paper, or write a benchmark for another tool.
 
     The best value of each column is bold; a mark shows which models are significantly worse. With
     `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
@@ -255,11 +194,11 @@ def export(
     BENCHMARK  the benchmark to write
     """
     if benchmark is not None:
-        from medprobe.extensions.exchange.commands import export_benchmark
+        from medprobe.cli.exports import export_benchmark
 
         if view != "benchmark" or not tool or not out:
-            raise click.UsageError("expected: export benchmark NAME --to lm-eval --out DIR")
-        export_benchmark.export(benchmark, out, licensed=licensed)
+            raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
+        export_benchmark(tool, benchmark, out, licensed=licensed)
         click.echo(f"wrote {out}; its README.md explains how to use it")
         return
     from medprobe.cli.export import export as text

@@ -10,7 +10,8 @@ import click
 
 from medprobe.cli.group import example, main
 from medprobe.core import places
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.stage_code import check_libraries, checked_code
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ HELP: Final = {
     "benchmark": "A benchmark of params.yaml.",
     "method": "A method of params.yaml.",
     "model": "A model of params.yaml.",
-    "set": "A sentence set of params.yaml.",
 }
 
 
@@ -33,8 +33,7 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 
     def add(command: Command) -> Command:
         for name in reversed(names):
-            parameter = "sentence_set" if name == "set" else name
-            command = click.option(f"--{name}", parameter, required=True, help=HELP[name])(command)
+            command = click.option(f"--{name}", required=True, help=HELP[name])(command)
         return command
 
     return add
@@ -44,25 +43,28 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 def open_executor(
     engine: "EngineParams", on_this_machine: "Executor | None" = None
 ) -> "Iterator[Executor]":
-    """Provide the executor that params.yaml names: a cluster, or one `on_this_machine`.
-
-    At the end of the block the cluster's workers stop, and their costs are printed.
-    """
+    """Provide the executor that params.yaml names: that of an extension, or `on_this_machine`."""
     if engine.executor == "local":
         from medprobe.core.executor import in_this_process
 
         yield on_this_machine or in_this_process
         return
-    from medprobe.extensions.cluster.executor import Cluster
+    with _executor_module(engine).open_executor(engine) as executor:
+        yield executor
 
-    with Cluster(engine) as cluster:
-        yield cluster
-    for line in cluster.staff.costs():
-        click.echo(line, err=True)
+
+def _executor_module(engine: "EngineParams") -> Any:
+    """The plugin of the kind `executors` that params.yaml names."""
+    plugins = find_plugins("executors")
+    if engine.executor not in plugins:
+        problem = f"'{engine.executor}' is no executor{nearest(engine.executor, [*plugins])}"
+        remedy = f"choose one of: {', '.join(['local', *plugins])}"
+        raise BadInput("params.yaml: engine.executor", problem, remedy)
+    return load_module(plugins[engine.executor])
 
 
 def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
-    """List the devices that computed a result, here or on a cluster, and the tokens they read."""
+    """List the devices that computed a result, here or elsewhere, and the tokens they read."""
     from medprobe.core.executor import in_this_process
     from medprobe.engine.load import choose_device, device_name, token_counter
 
@@ -71,13 +73,8 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
             "device": device_name(choose_device(engine.device)),
             "tokens": token_counter["tokens"],
         }
-    from medprobe.extensions.cluster.executor import Cluster
-
-    assert isinstance(executor, Cluster)
-    workers = "; ".join(executor.staff.costs())
-    devices = executor.staff.devices()
-    tokens = executor.staff.tokens
-    return {"executor": "ray", "device": devices, "workers": workers, "tokens": tokens}
+    described: dict[str, object] = _executor_module(engine).describe(executor)
+    return described
 
 
 def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
@@ -149,17 +146,6 @@ def validate(benchmark: str) -> None:
         run(benchmark, params)
 
 
-@main.command(epilog=example("medprobe validate-sentences --set set-0"))
-@add_options("set")
-def validate_sentences(sentence_set: str) -> None:
-    """Check a sentence set against its expectations; rewiring requires that it passes."""
-    from medprobe.pipeline import check
-    from medprobe.pipeline.stages.validate import validate_sentences as run
-
-    with checked_code("validate", benchmarks=[]):
-        run(sentence_set, check.loaded())
-
-
 model_option = click.option(
     "--model",
     default=lambda: os.environ.get("DVC_STAGE", "").partition("@")[2],
@@ -187,33 +173,6 @@ def fetch(model: str) -> None:
 
     with checked_code("fetch"):
         run(model, check.loaded(), places.MODELS / model)
-
-
-@main.command(epilog=example("medprobe prove --model llama"))
-@model_option
-def prove(model: str) -> None:
-    """Ask the server of a model what it can do, before it is probed."""
-    from medprobe.extensions.servers.stages.prove import prove as run
-    from medprobe.pipeline import check
-
-    with checked_code("prove"):
-        run(model, check.loaded(), places.MODELS / model)
-
-
-@main.command(epilog=example("medprobe rewire --model taught --set set-0"))
-@add_options("model", "set")
-@click.option("--sweep", metavar="SETTING", help="A setting to sweep; needs --value.")
-@click.option("--value", help="The value of the swept setting.")
-def rewire(model: str, sentence_set: str, sweep: str | None, value: str | None) -> None:
-    """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step)."""
-    if (sweep is None) != (value is None):
-        raise BadInput("rewire", "--sweep and --value go together", "give both or neither")
-    from medprobe.papers.medlama.stages.rewire import rewire as run
-    from medprobe.pipeline import check
-
-    params, swept = check.loaded(), (sweep, value) if sweep and value else None
-    with checked_code("rewire"), open_executor(params.engine) as executor:
-        run(model, sentence_set, params, swept, executor)
 
 
 @main.command(
@@ -262,18 +221,6 @@ def baseline(benchmark: str) -> None:
     check.loaded()
     with checked_code("baseline"):
         run(benchmark)
-
-
-@main.command(epilog=example("medprobe imported --model gpt-imported"))
-@add_options("model")
-def imported(model: str) -> None:
-    """Compute the predictions of a model whose results were imported."""
-    from medprobe.extensions.exchange.stages.imported import imported as run
-    from medprobe.pipeline import check
-
-    check.loaded()
-    with checked_code("imported"):
-        run(model)
 
 
 @main.command(epilog=example("medprobe score"))

@@ -11,8 +11,9 @@ from typing import Final, Literal
 import yaml
 from pydantic import Field
 
-from medprobe.core.params import Choices, ModelKind, Name, Section, parse_section
+from medprobe.core.params import ModelKind
 from medprobe.core.plugins import find_plugins
+from medprobe.core.settings import Choices, Name, Section, parse_section
 
 MEAN: Final = "mean"  # in place of a model: the mean over all models of the paper
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.engine import ranking
 from medprobe.engine.filling import Bias, Filling, text_of
 from medprobe.engine.load import Model

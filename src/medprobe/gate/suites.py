@@ -25,7 +25,7 @@ from pydantic import Field
 
 from medprobe import gate as quality
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section, parse_section
+from medprobe.core.settings import Section, parse_section
 
 
 class SuiteEntry(Section):

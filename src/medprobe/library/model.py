@@ -13,8 +13,9 @@ from medprobe import methods
 from medprobe.backends.finder import find_kinds, find_tokenizer
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision, parse_section
+from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision
 from medprobe.core.progress import print_above
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     DISTRACTOR,

@@ -27,7 +27,8 @@ import pandas as pd
 from medprobe.backends import Ability
 from medprobe.core import answers, plugins
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import EngineParams, ModelKind, Section
+from medprobe.core.params import EngineParams, ModelKind
+from medprobe.core.settings import Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
@@ -100,6 +101,7 @@ class Method(Protocol):
             each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         SELECTING: settings that only select passes and tasks and change no prediction.
+        READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
     """
 
     KINDS: ClassVar[tuple[ModelKind, ...]]
@@ -110,6 +112,7 @@ class Method(Protocol):
     NOTES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     Settings: ClassVar[type[Section]]
     SELECTING: ClassVar[frozenset[str]] = frozenset()
+    READS: ClassVar[tuple[str, ...]] = ()
 
     checkpoint: Path
 

@@ -10,7 +10,8 @@ import pandas as pd
 import torch
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots

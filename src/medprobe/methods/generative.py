@@ -11,7 +11,8 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine import ranking, seq2seq, seq2seq_released
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt

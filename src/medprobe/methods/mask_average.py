@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.methods import Method, Task

@@ -18,7 +18,8 @@ from pydantic import Field
 
 from medprobe.core import answers
 from medprobe.core.errors import BadInput, quote
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
 from medprobe.engine.decoding import DecodingSettings, predictions

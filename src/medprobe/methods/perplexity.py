@@ -13,7 +13,8 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.backends import finder
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT
 from medprobe.engine import texts
 from medprobe.engine.load import load

@@ -11,7 +11,8 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from medprobe.core import answers
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine.decoding import DecodingSettings, predictions
 from medprobe.engine.encode import encode
 from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of

@@ -11,7 +11,8 @@ from ruamel.yaml import YAML
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.papers import Paper, PaperModel, papers
-from medprobe.core.params import Params, load_params, parse_section
+from medprobe.core.params import Params, load_params
+from medprobe.core.settings import parse_section
 from medprobe.pipeline import check
 
 WIDTH: Final = 160

@@ -5,20 +5,17 @@ section takes from another.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import IMPORTED, Choices, Params, Section, load_params, parse_section
+from medprobe.core.params import RESULT_KINDS, Params, load_params
 from medprobe.core.places import PARAMS
-from medprobe.core.plugins import find_outside_plugins
+from medprobe.core.plugins import find_outside_plugins, find_plugins, load_module
+from medprobe.core.settings import Choices, Section, parse_section
 from medprobe.core.tables import BASELINE
-
-SETS: Final = "sets"  # a method's setting of this name names sentence sets
-STEP: Final = "step"  # one of this name a step of rewiring on each of these sets
-SWEEPS: Final = "sweeps"  # and one of this name the values of sweeps that it probes
 
 
 def loaded(path: Path = PARAMS) -> Params:
@@ -44,43 +41,24 @@ def check(params: Params) -> None:
     Raises BadInput for the first that the code does not know.
     """
     from medprobe import metrics
-    from medprobe.papers.medlama.rewiring import RewireSettings
     from medprobe.sample.settings import SampleSettings
 
-    _check_settings(SampleSettings, params.sample, "sample")
-    _check_settings(RewireSettings, params.rewire, "rewire")
-    for name, sentence_set in params.sentence_sets.items():
-        _check_settings(
-            RewireSettings, params.rewire | sentence_set.rewire, f"sentence_sets.{name}.rewire"
-        )
-        for model in sentence_set.models or ():
-            _check_name(model, params.models.all(), f"sentence_sets.{name}.models")
-    _check_sweeps(params)
+    check_settings(SampleSettings, params.sample, "sample")
     _check_benchmarks(params)
     _check_models(params)
     for kind, methods in params.methods.items():
         for method, by_benchmark in methods.items():
             _check_method(params, kind, method, by_benchmark)
+    executors = ["local", *find_plugins("executors")]
+    check_name(params.engine.executor, executors, "engine.executor")
+    for plugin in find_plugins("checks").values():
+        load_module(plugin).check(params)
     metrics.catalog()  # a plugin's file can be broken
 
 
-def _check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
+def check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
+    """Check a section; `where` is its path in params.yaml."""
     return parse_section(kind, choices, f"params.yaml: {where}")
-
-
-def _check_sweeps(params: Params) -> None:
-    """Values, models and sets of sweeps are right, each value on its own."""
-    from medprobe.papers.medlama.rewiring import RewireSettings
-
-    for model in params.sweeps.models:
-        _check_name(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
-    for name in params.sweeps.sets:
-        _check_name(name, params.sentence_sets, "sweeps.sets")
-    for setting, values in params.sweeps.values().items():
-        for value in values:
-            _check_settings(RewireSettings, {setting: value}, "sweeps")
-        if len({*map(float, values)}) < len(values):
-            raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
 
 
 def _check_benchmarks(params: Params) -> None:
@@ -108,12 +86,14 @@ def _check_models(params: Params) -> None:
         problem = f"'{BASELINE}' stands for what knows nothing of the subjects"
         raise BadInput("params.yaml: models", problem, "choose another name")
     _check_unique("models", [name for named in params.models.by_kind().values() for name in named])
-    origins = [*params.train, *params.continued, *params.fetch, *params.folders, *params.servers]
-    _check_unique("train, continued, fetch, folders and servers", origins)
+    sections = params.model_sections
+    origins = [name for section in sections.values() for name in section]
+    *some, last = sections
+    _check_unique(f"{', '.join(some)} and {last}", origins)
     for name in origins:
         if name not in all_models:
             similar = nearest(name, [*all_models])
-            problem = f"'{name}' is in train, continued, fetch, folders or servers only{similar}"
+            problem = f"'{name}' is in {', '.join(some)} or {last} only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name in all_models:
         _check_model(name, origins, params)
@@ -129,36 +109,26 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
     """Refuse a name, an origin or a twin that does not fit the model's kind."""
     kind = params.models.kind(name)
     where = f"params.yaml: models.{kind}.{name}"
-    imported = kind == "imported"
-    if imported != name.endswith(IMPORTED):  # whatever shows a model shows its name
-        what = "an imported model ends in" if imported else "only imported models end in"
-        raise BadInput(where, f"the name of {what} {IMPORTED}", "choose another name")
-    if imported and name in origins:
-        remedy = "take it out of train, continued, fetch, folders, servers"
-        raise BadInput(where, "an imported model has no checkpoint", remedy)
-    if name in params.servers and kind not in ("chat", "causal"):
-        raise BadInput(where, "a model behind a server is of kind chat or causal")
-    if not imported and name not in origins:
+    for result_kind in RESULT_KINDS:
+        if (kind == result_kind) != name.endswith(f"-{result_kind}"):
+            which = "a model of the kind" if kind == result_kind else "only a model of the kind"
+            problem = f"the name of {which} {result_kind} ends in -{result_kind}"
+            raise BadInput(where, problem, "choose another name")  # where it is shown, so is that
+    *some, last = params.model_sections
+    if kind in RESULT_KINDS and name in origins:
+        remedy = f"take it out of {', '.join([*some, last])}"
+        raise BadInput(where, f"a model of the kind {kind} has no checkpoint", remedy)
+    if kind not in RESULT_KINDS and name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
-        raise BadInput(where, problem, "list it in train, continued, fetch, folders or servers")
+        raise BadInput(where, problem, f"list it in {', '.join(some)} or {last}")
     if name in params.lower_case and name not in (*params.fetch, *params.folders):
         problem = "lower_case is for models of fetch and folders"
         raise BadInput(where, problem, "take it out")
     facts = params.models.all()[name]
-    _check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
+    check_name(facts.untaught_twin_of, params.models.all(), f"models.{kind}.{name}")
     _check_published(facts.published, where)
     others = [other for other in params.models.all() if other != name]
-    _check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
-    if isinstance(facts.averaged, dict):
-        _check_subsets(facts.averaged, f"models.{kind}.{name}.averaged")
-
-
-def _check_subsets(averaged: Collection[str], where: str) -> None:
-    from medprobe.papers.template_free.analyses.data_sets import PAPER
-
-    subsets = [data.subset for data in PAPER]
-    for subset in averaged:
-        _check_name(subset, subsets, where)
+    check_name(facts.larger_than, others, f"models.{kind}.{name}.larger_than")
 
 
 def _check_published(name: str | None, where: str) -> None:
@@ -184,17 +154,9 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
-        _check_name(benchmark, benchmark_names, where)
-        settings = _check_settings(plugin.Settings, choices, f"{where}.{benchmark}")
+        check_name(benchmark, benchmark_names, where)
+        settings = check_settings(plugin.Settings, choices, f"{where}.{benchmark}")
         _check_tables(params, plugin.needs_tables(settings), benchmark, f"{where}.{benchmark}")
-        for name in choices.get(SETS, []):
-            _check_name(name, params.sentence_sets, f"{where}.{benchmark}.{SETS}")
-            if (step := choices.get(STEP)) is not None:
-                _check_step(params, name, step, f"{where}.{benchmark}.{STEP}")
-        for setting, values in choices.get(SWEEPS, {}).items():
-            for value in values:
-                swept = params.sweeps.values()[setting]
-                _check_name(value, swept, f"{where}.{benchmark}.{SWEEPS}.{setting}")
 
 
 def _check_tables(params: Params, needed: Sequence[str], benchmark: str, where: str) -> None:
@@ -226,21 +188,8 @@ def _check_workers(params: Params, kind: str, name: str) -> None:
         raise BadInput(plugin.file, problem, remedy)
 
 
-def _check_step(params: Params, name: str, step: int, where: str) -> None:
-    """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
-    from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps
-
-    rewire = RewireSettings.model_validate(params.rewire | params.sentence_sets[name].rewire)
-    if step not in checkpoint_steps(rewire):
-        problem = (
-            f"rewiring on {name} keeps no checkpoint of step {step}: "
-            f"it keeps every {rewire.checkpoint_every} steps, and step {rewire.steps}"
-        )
-        remedy = "choose one of these, or set rewire.steps and rewire.checkpoint_every"
-        raise BadInput(f"params.yaml: {where}", problem, remedy)
-
-
-def _check_name(name: object, choices: Any, where: str) -> None:
+def check_name(name: object, choices: Any, where: str) -> None:
+    """Refuse a name at a path of params.yaml that is not among `choices`."""
     if name is not None and name not in choices:
         names = [str(choice) for choice in choices]
         problem = f"'{name}' is not among {', '.join(names) or 'none'}{nearest(str(name), names)}"

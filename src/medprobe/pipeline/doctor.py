@@ -15,7 +15,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
-from medprobe.core.params import IMPORTED, HubModel, ModelKind, Params
+from medprobe.core.params import HubModel, ModelKind, Params, has_results_only
 from medprobe.core.plugins import KINDS, find_outside_plugins
 from medprobe.engine.inspection import inspect
 from medprobe.extensions.servers.client import Client
@@ -162,8 +162,8 @@ def _not_asked(name: str, kind: ModelKind, params: Params) -> list[str]:
 
 
 def _origin(name: str, params: Params) -> str:
-    if name in params.models.imported:
-        return str(places.IMPORTED / name)
+    if has_results_only(name):
+        return str(places.DATA / params.models.kind(name) / name)
     if name in params.train:
         return "trained here"
     if name in params.continued:
@@ -194,8 +194,8 @@ def _on_hub(origin: HubModel) -> str:
 def _state(folder: Path) -> str:
     if not folder.is_dir():
         return "missing: `medprobe repro` creates it"
-    if folder.name.endswith(IMPORTED):
-        return "none: the results of another program"
+    if has_results_only(folder.name):
+        return "none: results from elsewhere"
     if backends.is_served(folder):
         proof = backends.read_record(folder)["proof"]
         return "; ".join(f"{ability}: {result}" for ability, result in proof.items())

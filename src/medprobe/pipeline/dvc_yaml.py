@@ -8,12 +8,13 @@ For each plugin of another installed package, `plugins/<kind>/<name>.lock` has t
 hash of its code. A plugin of the project itself is named by its files.
 """
 
+import json
 import re
 import textwrap
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -30,19 +31,19 @@ from medprobe.core.code import (
 )
 from medprobe.core.files import replacing
 from medprobe.core.libraries import MISSING, installed_versions
-from medprobe.core.params import MODEL_KINDS, SWEPT
+from medprobe.core.params import MODEL_KINDS, SETTINGS
 from medprobe.core.parts import package_fingerprint, plugin_lock
 from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
-from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
 from medprobe.gate.suites import folders
-from medprobe.pipeline.check import SETS
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
 WIDTH: Final = 100
 CHECKING: Final = [  # the code on which the stage `check` depends
-    (SOURCES / "core" / name).as_posix() for name in ("files.py", "params.py", "places.py")
+    (SOURCES / "core" / name).as_posix()
+    for name in ("files.py", "params.py", "places.py", "settings.py")
 ]
 
 
@@ -133,12 +134,12 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         keep_trailing_newline=True,
         autoescape=False,  # YAML, from the package's own names
     )
-    return environment.get_template(TEMPLATE).render(
+    names: dict[str, Any] = dict(
         builders={name: benchmarks.find(name) for name in benchmarks.list_names()},
         methods={name: methods.find(name) for name in methods.list_names()},
         kinds=MODEL_KINDS,
-        sets=SETS,
-        swept=SWEPT,
+        settings=SETTINGS,
+        sections={name: json.dumps(found.empty) for name, found in SETTINGS.items() if found.type},
         libraries=LIBRARIES.as_posix(),
         checking=CHECKING if _is_clone() else [],
         tools=[TOOLS] if _is_clone() else [],
@@ -152,6 +153,14 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         yaml_list=yaml_list,
         suites=suites,
     )
+    return environment.get_template(TEMPLATE).render(names, blocks=_blocks(environment, names))
+
+
+def _blocks(environment: Environment, names: dict[str, Any]) -> list[str]:
+    """The blocks of dvc.yaml of stages that papers and extensions bring, from their templates."""
+    files = [plugin.path.with_suffix(".yaml.jinja") for plugin in find_plugins("stages").values()]
+    texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
+    return [environment.from_string(text).render(names) for text in texts]
 
 
 def code(stage: str, **plugins: list[str]) -> list[str]:

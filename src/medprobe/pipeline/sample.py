@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from medprobe.core.files import replacing
-from medprobe.core.params import parse_section
 from medprobe.core.plugins import find_plugins, load_module
+from medprobe.core.settings import parse_section
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import build
 

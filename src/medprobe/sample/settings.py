@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field, PositiveInt
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Name, Params, Section, parse_section
+from medprobe.core.params import Params
+from medprobe.core.settings import Name, Section, parse_section
 
 SampleKind = Literal["masked", "causal", "chat", "seq2seq"]  # of the models that can be trained
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from medprobe import metrics
 from medprobe.core import places
-from medprobe.core.params import IMPORTED, Params
+from medprobe.core.params import RESULT_KINDS, Params, has_results_only
 from medprobe.core.tables import (
     Metadata,
     candidate_hash,
@@ -139,9 +139,9 @@ def _dataset(name: str, md5: str) -> Dataset:
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
     """Return seed, precision and the method's settings when the result was made.
 
-    An imported result has none; its tags say where it came from.
+    A result from elsewhere has none; its tags say where it came from.
     """
-    if names(path)[0].endswith(IMPORTED):
+    if has_results_only(names(path)[0]):
         return {}
     recorded = None if fresh else lineage.recorded_params(path)
     if recorded is None:
@@ -163,7 +163,7 @@ def _tags(
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
     about = {name: str(value) for name, value in origin.items() if name not in ("begin", "end")}
-    stage = "imported" if kind == "imported" else "probe"
+    stage = kind if kind in RESULT_KINDS else "probe"
     return {
         "stage": stage,
         "kind": kind,

@@ -18,7 +18,7 @@ from medprobe.backends import RECORD, finder
 from medprobe.backends.base import Chat
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, ServerParams, load_params
+from medprobe.core.params import EngineParams, load_params
 from medprobe.core.parts import fingerprint
 from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.engine.writing import WritingSettings
@@ -27,6 +27,7 @@ from medprobe.extensions.chat.methods.judgment import Judgment
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client
+from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.extensions.servers.stages.prove import prove
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import parse_section
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import SLOT, BenchmarkTables, check_prompts
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.benchmarks.context.steps import Evidence, Limits, steps

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import gate_helpers
 from medprobe.core.errors import BadInput
-from medprobe.core.params import parse_section
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.papers.context.benchmarks import context_biolama
 

@@ -23,8 +23,8 @@ from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predictions
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import score_table
+from medprobe.papers.medlama import annotation as annotate
 from medprobe.papers.medlama.benchmarks.ratings import Settings, agreement
-from medprobe.papers.medlama.commands import annotate
 from medprobe.papers.medlama.metrics import expert
 from medprobe.papers.medlama.sheets import (
     ITEM_COLUMNS,

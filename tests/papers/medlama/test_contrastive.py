@@ -16,7 +16,8 @@ from helpers import probing, tiny
 from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, parse_section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import parse_section
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
 from medprobe.papers.medlama.methods.contrastive import Contrastive

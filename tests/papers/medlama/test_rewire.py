@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from helpers import probing, tiny
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Params, SentenceSet
+from medprobe.core.params import EngineParams, Params
 from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
@@ -32,6 +32,7 @@ from medprobe.papers.medlama.rewiring import (
     make_pairs,
     train,
 )
+from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 from medprobe.papers.medlama.stages.rewire import read_sentences, rewire, rewire_folder
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)

@@ -19,7 +19,8 @@ from medprobe.benchmarks.distractors import with_distractors
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.papers import MEAN, papers
-from medprobe.core.params import EngineParams, Models, Params, TrackParams, parse_section
+from medprobe.core.params import EngineParams, Models, Params, TrackParams
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from medprobe.core.errors import BadInput, quoting
-from medprobe.core.params import ServerParams
 from medprobe.engine.load import token_counter
+from medprobe.extensions.servers.settings.servers import ServerParams
 
 TRIES: Final = 6
 LONGEST_WAIT: Final = 300.0  # seconds between two tries, whatever a server asks for

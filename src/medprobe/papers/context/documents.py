@@ -27,8 +27,8 @@ from pydantic import PositiveInt, model_validator
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import Section
 from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.settings import Section
 from medprobe.papers.context import articles, notes, texts
 from medprobe.papers.context.texts import Document
 

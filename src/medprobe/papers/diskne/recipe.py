@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 
 POOL: Final = 50  # batches among which texts of like length are brought together
 

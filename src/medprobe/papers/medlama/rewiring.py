@@ -17,7 +17,7 @@ from pydantic import Field
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
 from medprobe.engine.training_state import Timer, read_state, write_state

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 
 TOO_LONG: Final = "too_long"  # the rule's name
 

@@ -17,7 +17,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, ModelKind, Params, RankingSettings, parse_section
+from medprobe.core.params import EngineParams, ModelKind, Params
 from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
@@ -27,6 +27,7 @@ from medprobe.core.parts import (
     write_part,
 )
 from medprobe.core.progress import show_progress, with_progress
+from medprobe.core.settings import RankingSettings, parse_section
 from medprobe.core.tables import (
     BenchmarkTables,
     Metadata,

@@ -1,8 +1,6 @@
-"""Stages `validate` and `validate-sentences`: the gate.
+"""Stage `validate`: the gate. Nothing is probed on data that fails its expectations.
 
-Nothing is rewired or probed on data that fails its expectations.
-
-Both write `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
+It writes `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
 fails. Later stages depend on `passed` alone, whose content is always the same. So a gate that runs
 again and only adds a warning makes no later stage run again.
 """
@@ -17,9 +15,9 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params, parse_section
+from medprobe.core.params import Params
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
-from medprobe.papers.medlama.sentences import read_sentences
 
 PASSED: Final = "passed"
 RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
@@ -52,7 +50,7 @@ def validate(name: str, params: Params) -> None:
         "candidates": benchmark_tables.candidates,
         **benchmark_tables.others,
     }
-    _gate(
+    run_gate(
         name,
         places.EXPECTATIONS / builder,
         needed=["queries", "candidates"],
@@ -64,34 +62,7 @@ def validate(name: str, params: Params) -> None:
     )
 
 
-def validate_sentences(name: str, params: Params) -> None:
-    """Check a sentence set against `expectations/sentences/lines.json`.
-
-    Writes `outputs/validation/sentences/<name>/`.
-
-    Raises:
-        BadInput: as `validate`.
-    """
-    out = places.VALIDATION / "sentences" / name
-    (out / PASSED).unlink(missing_ok=True)
-    path = places.SENTENCES / f"{name}.txt"
-    sentences = read_sentences(path)
-    lines = pd.DataFrame(
-        {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
-    )
-    _gate(
-        name,
-        places.EXPECTATIONS / "sentences",
-        needed=["lines"],
-        tables={"lines": lines},
-        files={"lines": path},
-        settings={},
-        params=params,
-        out=out,
-    )
-
-
-def _gate(
+def run_gate(
     name: str,
     suites: Path,
     *,
@@ -102,6 +73,21 @@ def _gate(
     params: Params,
     out: Path,
 ) -> None:
+    """Check tables against suites, and write the result.
+
+    Args:
+        name: of what is checked, in messages.
+        suites: the folder of the suites.
+        needed: tables that must have a suite.
+        tables: by name.
+        files: of the tables, for messages.
+        settings: for parameters of suites.
+        params: the content of params.yaml.
+        out: the folder of the result.
+
+    Raises:
+        BadInput: a critical check failed, or a suite is missing or malformed.
+    """
     from medprobe.gate import run as gate
     from medprobe.gate import suites as suite_files
     from medprobe.gate.page import page

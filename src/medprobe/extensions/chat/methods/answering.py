@@ -19,7 +19,8 @@ from pydantic import Field, StringConstraints
 from medprobe.backends import Ability, base, finder
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, ranking, writing
 from medprobe.engine.best_first import VARIANTS

@@ -23,7 +23,8 @@ from scipy.special import expit
 from medprobe.backends import base, finder
 from medprobe.core.answers import collect_facts, list_wrong_answers
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, texts
 from medprobe.engine.load import load

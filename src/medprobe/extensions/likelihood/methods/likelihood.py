@@ -17,7 +17,8 @@ from pydantic import Field
 
 from medprobe.backends import base, finder
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, RankingSettings
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.engine import masked, ranking
 from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head

@@ -22,7 +22,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, BenchmarkTables
 from medprobe.sources import triples as biolama
 from medprobe.sources.triples import Source, Triple, TripleObject

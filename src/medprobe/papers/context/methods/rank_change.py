@@ -28,7 +28,8 @@ from pydantic import Field
 
 from medprobe.core.answers import find_rule, uncased
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Section
+from medprobe.core.params import EngineParams
+from medprobe.core.settings import Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
 from medprobe.engine.decoding import merge_by_rule

@@ -1,118 +1,75 @@
-"""`medprobe annotate`: draw items for experts to rate, and write one sheet per rater.
+"""`medprobe annotate`: sheets for experts."""
 
-Sources: Meng et al., ACL 2022, section 5.3 (15 queries, their ten best predictions, rated from 1 to
-5); Shaier et al., section 3.2.3 (200 prompts, two annotators: fact or not).
-"""
-
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
-import pandas as pd
+import click
 
-from medprobe.core.errors import BadInput, nearest
-from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table
-from medprobe.papers.medlama.sheets import FOLDER, write_folder
-from medprobe.papers.medlama.sheets import with_blank as as_text
+from medprobe.cli import completion
+from medprobe.cli.group import example
+from medprobe.core import places
 
-SIZE: Final = {"predictions": 15, "prompts": 200}  # queries; the papers'
-DEPTH: Final = 10  # predictions of a query
+HEADING: Final = "Bring data"
 
 
-def draw(
-    kind: str, benchmark: Path, tables: Sequence[Path], size: int | None, seed: int
-) -> pd.DataFrame:
-    """Draw the items to rate, in the order in which raters see them.
+@click.command(
+    epilog=example(
+        "medprobe annotate predictions medlama round-1 --rater ana --rater ben \\",
+        "  --system taught contrastive",
+        "medprobe annotate prompts lipid round-1 --rater ana --rater ben",
+    )
+)
+@click.argument("kind", type=click.Choice(["predictions", "prompts"]))
+@click.argument("benchmark", shell_complete=completion.benchmarks)
+@click.argument("name")
+@click.option(
+    "--rater", "raters", multiple=True, required=True, help="A rater's name; repeat the option."
+)
+@click.option(
+    "--system",
+    "systems",
+    multiple=True,
+    nargs=2,
+    metavar="MODEL METHOD",
+    help="Whose predictions to rate; repeat the option.",
+)
+@click.option(
+    "--queries",
+    type=click.IntRange(1),
+    help="Number of items (default: 15 queries or 200 prompts).",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["xlsx", "csv"]),
+    default="xlsx",
+    show_default=True,
+    help="The file format of the sheets.",
+)
+def annotate(
+    kind: str,
+    benchmark: str,
+    name: str,
+    *,
+    raters: tuple[str, ...],
+    systems: tuple[tuple[str, str], ...],
+    queries: int | None,
+    form: str,
+) -> None:
+    """Draw a sample of predictions or prompts, and write one sheet per rater.
 
-    Predictions are the ten best of each table's main variant and first replicate, for queries of
-    the first subset; a name that several tables predict is one item. Queries and their items are in
-    random order, and a query's items are next to each other, so that a half-filled sheet has whole
-    queries. Prompts are drawn evenly from all subsets.
-
-    `size` is the number of queries or prompts; None takes the papers' (SIZE).
+    \b
+    BENCHMARK  a benchmark of params.yaml
+    NAME       the sheets go to data/annotations/NAME
     """
-    queries = read_table(benchmark / "queries.parquet", QUERY_COLUMNS)
-    draw_kind = _prompts if kind == "prompts" else _predictions
-    items = draw_kind(queries, tables, size or SIZE[kind], seed)
-    return items.assign(asked=kind, benchmark=benchmark.name)
+    from medprobe.papers.medlama import annotation as command
+    from medprobe.pipeline import check
+
+    params = check.loaded()
+    params.builder(benchmark)
+    tables = [command.table_of(system, benchmark, places.PREDICTIONS) for system in systems]
+    folder = places.BENCHMARKS / benchmark
+    items = command.draw(kind, folder, tables, queries, params.seed)
+    target = command.write(items, name, raters, form, places.DATA)
+    click.echo(f"{target}: give each rater their sheet, and put it back when it is filled in")
 
 
-def write(items: pd.DataFrame, name: str, raters: Sequence[str], form: str, data: Path) -> Path:
-    """Write the folder `data/annotations/<name>`: the items, and an empty sheet per rater.
-
-    A sheet does not show models, ranks or hits.
-
-    Returns:
-        The folder.
-
-    Raises:
-        BadInput: for an invalid or repeated name of a rater.
-    """
-    for rater in raters:
-        if not rater.replace("-", "").isalnum() or raters.count(rater) > 1:
-            problem = "is given twice" if raters.count(rater) > 1 else "is not a valid name"
-            remedy = "name each rater once, in letters, digits and -"
-            raise BadInput("annotate", f"rater '{rater}' {problem}", remedy)
-    width = len(str(len(items)))
-    numbers = [f"{name}-{number:0{width}}" for number in range(1, len(items) + 1)]
-    target = data / FOLDER / name
-    write_folder(items.assign(item=numbers), raters, form, target)
-    return target
-
-
-def _predictions(
-    queries: pd.DataFrame, tables: Sequence[Path], size: int, seed: int
-) -> pd.DataFrame:
-    if not tables:
-        raise BadInput(
-            "annotate", "no --system", "give a model and a method: --system MODEL METHOD"
-        )
-    main = queries[queries["subset"] == queries["subset"].iloc[0]]
-    sample = main.sample(min(size, len(main)), random_state=seed)
-    pool = pd.concat([_best(path) for path in tables])
-    pool = pool[["query_id", "prediction"]].drop_duplicates()
-    pool = pool.sort_values(["query_id", "prediction"]).sample(frac=1, random_state=seed)
-    items = sample.merge(pool, on="query_id", how="left")
-    for query in items.loc[items["prediction"].isna(), "query_id"].head(1):
-        raise BadInput(f"query {query}", "no prediction in any table", "run `medprobe repro`")
-    return items.assign(text=items["prompt"].map(as_text), answer=items.pop("prediction"))
-
-
-def _best(path: Path) -> pd.DataFrame:
-    """Read the best predictions of a table's main variant and first replicate."""
-    table = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction"])
-    table = table[table["variant"] == table["variant"].min()]
-    table = table[table["replicate"] == table["replicate"].min()]
-    return table[table["rank"] <= DEPTH]
-
-
-def _prompts(queries: pd.DataFrame, tables: Sequence[Path], size: int, seed: int) -> pd.DataFrame:
-    if tables:
-        raise BadInput("annotate prompts", "prompts have no --system", "remove the option")
-    share = max(1, size // queries["subset"].nunique())
-    parts = [
-        part.sample(min(share, len(part)), random_state=seed)
-        for _, part in queries.groupby("subset", sort=True)
-    ]
-    sample = pd.concat(parts).sample(frac=1, random_state=seed)
-    answers = sample["answers"].str[0]
-    pairs = zip(sample["prompt"], answers, strict=True)
-    filled = [prompt.replace(SLOT, answer) for prompt, answer in pairs]
-    text = sample.get("sentence", pd.Series(filled, sample.index))
-    return sample[QUERY_COLUMNS].assign(text=text, answer=answers)
-
-
-def table_of(system: tuple[str, str], benchmark: str, predictions: Path) -> Path:
-    """Find the prediction table of a model and a method.
-
-    Raises:
-        BadInput: if there is no such table.
-    """
-    model, method = system
-    path = predictions / model / method / f"{benchmark}.parquet"
-    if not path.is_file():
-        folders = {table.parent for table in predictions.glob("*/*/*.parquet")}
-        systems = sorted(f"{folder.parent.name} {folder.name}" for folder in folders)
-        hint = nearest(" ".join(system), systems)
-        raise BadInput(path, f"no such predictions{hint}", "run `medprobe repro` to compute them")
-    return path
+COMMAND: Final = annotate

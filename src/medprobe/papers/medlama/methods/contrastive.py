@@ -16,9 +16,10 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, RankingSettings, Swept, Values
+from medprobe.core.params import EngineParams
 from medprobe.core.places import MODELS, REWIRED
 from medprobe.core.progress import print_above
+from medprobe.core.settings import RankingSettings, Values
 from medprobe.core.tables import SLOT
 from medprobe.engine.encode import Pooling, encode, read_characters
 from medprobe.engine.load import Model, load
@@ -26,6 +27,7 @@ from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
 from medprobe.papers.medlama.checkpoints import SETTINGS, checkpoints, read_settings
+from medprobe.papers.medlama.settings.sweeps import Swept
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
 READ = "read_layers"  # begins the variants that read a middle layer, and is their setting
@@ -48,6 +50,7 @@ class Contrastive(Method):
     KINDS = ("masked", "encoder")
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
+    READS = ("outputs/rewired/${item.model}",)
 
     class Settings(RankingSettings):
         """The paper's choice.

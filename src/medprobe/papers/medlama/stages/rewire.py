@@ -14,9 +14,10 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Params, SentenceSet, parse_section
+from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.progress import show_progress
+from medprobe.core.settings import parse_section
 from medprobe.engine.inspection import count_layers
 from medprobe.engine.load import load
 from medprobe.papers.medlama.checkpoints import SETTINGS
@@ -29,6 +30,7 @@ from medprobe.papers.medlama.rewiring import (
     newest_step,
 )
 from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 
 
 def rewire(

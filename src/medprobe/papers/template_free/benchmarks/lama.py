@@ -26,7 +26,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.neutral import holds_subject
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.papers.template_free import lama
 from medprobe.papers.template_free.entities import read_names

@@ -21,7 +21,7 @@ from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, in_this_process
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.papers.context.benchmarks.context.facts import SUBJECT, Knowledge, Relation, load
 from medprobe.papers.context.benchmarks.context.steps import Evidence, Limits, steps

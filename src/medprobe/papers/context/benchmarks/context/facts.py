@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT
 from medprobe.sources import rrf
 

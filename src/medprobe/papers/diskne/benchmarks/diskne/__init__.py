@@ -16,7 +16,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import annotation, cui2vec
 from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates

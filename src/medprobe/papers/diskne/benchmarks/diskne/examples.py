@@ -14,7 +14,7 @@ from pydantic import Field
 
 from medprobe.benchmarks import counts
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.annotation import CATEGORIES, Category, is_premise

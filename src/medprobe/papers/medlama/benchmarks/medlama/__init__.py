@@ -15,7 +15,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.families import SubjectName
 from medprobe.core.errors import BadInput
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.names import ConceptFamilies, read_names
 from medprobe.papers.medlama.benchmarks.medlama.queries import MedlamaSettings, tables

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from medprobe.benchmarks import counts
 from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import ORIGINAL, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.hardness import HardnessRule, hardness
 from medprobe.papers.medlama.benchmarks.medlama.prompts import (

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import QUERY_COLUMNS, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.ratings.agreement import agreement, rated
 from medprobe.papers.medlama.sheets import FOLDER, read_items, read_ratings

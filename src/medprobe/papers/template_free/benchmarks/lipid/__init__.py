@@ -19,7 +19,7 @@ from pydantic import Field, StringConstraints
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.core.params import SampledSettings
+from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.papers.template_free import pubmed
 from medprobe.papers.template_free.benchmarks.lipid.rules import (

@@ -18,7 +18,6 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.params import IMPORTED
 from medprobe.core.tables import (
     DISTRACTOR,
     SLOT,
@@ -35,6 +34,7 @@ from medprobe.extensions.exchange.responses import Response
 from medprobe.extensions.exchange.stages.imported import COLUMNS, prediction_table
 from medprobe.methods import K
 
+IMPORTED: Final = "-imported"  # ends the names of models of this kind
 TABLES: Final = (".csv", ".tsv", ".parquet")
 RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
 WRITTEN: Final = "generation"  # what a program calls an answer that the model writes

@@ -1,0 +1,35 @@
+"""`medprobe import results`: what another program measured."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from medprobe.cli.group import example
+from medprobe.core import places
+
+
+@click.command(epilog=example("medprobe import results output/ --method likelihood"))
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace existing files that differ.")
+@click.option("--model", help="A name for the model.")
+@click.option("--benchmark", help="The benchmark (default: from the query ids).")
+@click.option("--method", help="The method to compare the results with.")
+def results(
+    path: Path, *, force: bool, model: str | None, benchmark: str | None, method: str | None
+) -> None:
+    """Check the results of another program, and copy them into data/.
+
+    \b
+    PATH  a folder of lm-evaluation-harness, or a table with the columns query_id, prediction
+          and score
+    """
+    from medprobe.extensions.exchange.import_results import import_results
+
+    name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
+    click.echo(f"copied to {places.IMPORTED / name}; now: write")
+    click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
+    click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
+
+
+COMMAND: Final = results

@@ -1,0 +1,61 @@
+"""Rewiring in `params.yaml`: its settings, sentence sets, sweeps, and what methods name of them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps
+from medprobe.pipeline.check import check_name, check_settings
+
+
+def check(params: Params) -> None:
+    """Refuse the first setting or name that is wrong."""
+    check_settings(RewireSettings, params.rewire, "rewire")
+    for name, sentence_set in params.sentence_sets.items():
+        settings = params.rewire | sentence_set.rewire
+        check_settings(RewireSettings, settings, f"sentence_sets.{name}.rewire")
+        for model in sentence_set.models or ():
+            check_name(model, params.models.all(), f"sentence_sets.{name}.models")
+    _check_sweeps(params)
+    for where, choices in _choices(params):
+        for name in choices.get("sets", []):
+            check_name(name, params.sentence_sets, f"{where}.sets")
+            if (step := choices.get("step")) is not None:
+                _check_step(params, name, step, f"{where}.step")
+        for setting, values in choices.get("sweeps", {}).items():
+            for value in values:
+                check_name(value, params.sweeps.values()[setting], f"{where}.sweeps.{setting}")
+
+
+def _choices(params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The settings of each method on each benchmark, with their path."""
+    for kind, by_method in params.methods.items():
+        for method, by_benchmark in by_method.items():
+            for benchmark, choices in by_benchmark.items():
+                yield f"methods.{kind}.{method}.{benchmark}", choices
+
+
+def _check_sweeps(params: Params) -> None:
+    """Values, models and sets of sweeps are right, each value on its own."""
+    for model in params.sweeps.models:
+        check_name(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
+    for name in params.sweeps.sets:
+        check_name(name, params.sentence_sets, "sweeps.sets")
+    for setting, values in params.sweeps.values().items():
+        for value in values:
+            check_settings(RewireSettings, {setting: value}, "sweeps")
+        if len({*map(float, values)}) < len(values):
+            raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
+
+
+def _check_step(params: Params, name: str, step: int, where: str) -> None:
+    """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
+    rewire = RewireSettings.model_validate(params.rewire | params.sentence_sets[name].rewire)
+    if step not in checkpoint_steps(rewire):
+        problem = (
+            f"rewiring on {name} keeps no checkpoint of step {step}: "
+            f"it keeps every {rewire.checkpoint_every} steps, and step {rewire.steps}"
+        )
+        remedy = "choose one of these, or set rewire.steps and rewire.checkpoint_every"
+        raise BadInput(f"params.yaml: {where}", problem, remedy)

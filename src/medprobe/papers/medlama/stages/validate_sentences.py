@@ -1,0 +1,35 @@
+"""Stage `validate-sentences`: the gate. Nothing is rewired on a sentence set that fails it."""
+
+import pandas as pd
+
+from medprobe.core import places
+from medprobe.core.params import Params
+from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.pipeline.stages.validate import PASSED, run_gate
+
+
+def validate_sentences(name: str, params: Params) -> None:
+    """Check a sentence set against `expectations/sentences/lines.json`.
+
+    Writes `outputs/validation/sentences/<name>/`.
+
+    Raises:
+        BadInput: as `validate`.
+    """
+    out = places.VALIDATION / "sentences" / name
+    (out / PASSED).unlink(missing_ok=True)
+    path = places.SENTENCES / f"{name}.txt"
+    sentences = read_sentences(path)
+    lines = pd.DataFrame(
+        {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
+    )
+    run_gate(
+        name,
+        places.EXPECTATIONS / "sentences",
+        needed=["lines"],
+        tables={"lines": lines},
+        files={"lines": path},
+        settings={},
+        params=params,
+        out=out,
+    )
