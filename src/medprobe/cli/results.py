@@ -53,14 +53,14 @@ def run(
     A folder and a file of facts need no project.
 
     \b
-    MODEL  a model of params.yaml, or the folder of a checkpoint
+    MODEL  a model of params.yaml, the folder of a checkpoint, or a .gguf file
     """
     from medprobe.cli.ask import run as probe
     from medprobe.core.errors import BadInput
 
     if Path(model).parts[1:] and not Path(model).exists():
-        raise BadInput(model, "no such folder", "give a checkpoint's folder, or a model's name")
-    params = load_params(required=not (Path(model).is_dir() and Path(benchmark).is_file()))
+        raise BadInput(model, "no such folder or file", "give a checkpoint, or a model's name")
+    params = load_params(required=not (Path(model).exists() and Path(benchmark).is_file()))
     printed = {"every": every, "as_json": as_json}
     probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
@@ -99,7 +99,7 @@ def ask(
     """
     from medprobe.cli.ask import ask as run
 
-    params = load_params(required=benchmark is not None or not Path(model).is_dir())
+    params = load_params(required=benchmark is not None or not Path(model).exists())
     run(model, prompt, method, benchmark, params, as_json=as_json)
 
 
