@@ -59,7 +59,7 @@ def params_page() -> str:
         "## seed",
         "",
         HEAD,
-        *rows(params.Params, only=("seed",)),
+        *rows(params._Params, only=("seed",)),
         "",
     ]
     for name, (prefix, section) in SECTIONS.items():
