@@ -7,7 +7,7 @@ record nothing.
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ from medprobe.core.settings import Choices
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
+from medprobe.library.model import Model
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
@@ -40,9 +41,6 @@ from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import p_value
 
 MEAN: Final = "macro"
-DEFAULTS: Final = ("contrastive", "likelihood")  # one of them serves every kind of model
-WRITING_DEFAULTS: Final = ("fill_mask", "answering")  # which need no candidates
-CANDIDATES: Final = "medlama"  # the benchmark whose candidates are ranked by default
 
 
 def ask(
@@ -62,24 +60,20 @@ def ask(
     Args:
         name: a model of params.yaml, the folder of a checkpoint, or a GGUF file.
         prompt: a text with one slot `[Y]`.
-        method: None takes the first of DEFAULTS that serves the model, or of WRITING_DEFAULTS if
-            there is no benchmark.
-        benchmark: whose candidates are ranked. None takes `medlama`; if the project lacks it, the
-            model writes answers of its own.
+        method: None takes a method that serves the model (`Method.ASKED`).
+        benchmark: whose candidates are ranked. None takes the first of params.yaml; if there is
+            none, the model writes answers of its own.
         params: the project's.
         as_json: print one object, `outputs.Ask`.
 
     Raises:
         BadInput: for a prompt without exactly one slot.
     """
-    if benchmark is None and CANDIDATES in params.benchmark_names:
-        benchmark = CANDIDATES
+    if benchmark is None:
+        benchmark = next((name for named in params.benchmarks.values() for name in named), None)
     model = _model(name, params)
     if method is None:
-        defaults = DEFAULTS if benchmark else WRITING_DEFAULTS
-        kinds = {*model.kinds}
-        serving = (default for default in defaults if kinds & {*methods.find(default).KINDS})
-        method = next(serving, defaults[0])
+        method = _choose_method(model, "rank" if benchmark else "write")
     if benchmark:
         best = answers(name, prompt, method, benchmark, params)
     else:
@@ -104,6 +98,16 @@ def ask(
     count = 4 if has_hits else 3
     columns = ("rank", "answer", "score", "right")[:count]
     terminal.print_table(columns, (row[:count] for row in cells), f"{prompt} ({method})")
+
+
+def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
+    """Choose a method that ranks candidates, or one that writes."""
+    asked = {name: methods.find(name) for name in methods.list_names()}
+    asked = {name: method for name, method in asked.items() if purpose in method.ASKED}
+    serving = [name for name, method in asked.items() if {*model.kinds} & {*method.KINDS}]
+    if not asked:
+        raise BadInput("ask", "no method can be chosen", "name one by --method")
+    return max(serving or asked, key=lambda name: asked[name].ASKED[purpose])
 
 
 def answers(

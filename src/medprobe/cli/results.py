@@ -75,14 +75,13 @@ def run(
 @click.argument("prompt")
 @click.option(
     "--method",
-    help="Default: contrastive (likelihood for generative models); without candidates, "
-    "fill_mask (answering).",
+    help="A name from `medprobe list methods` (default: one that serves the model).",
     shell_complete=completion.methods,
 )
 @click.option(
     "--benchmark",
-    help="The source of the candidates. Default: medlama if the project has it; otherwise the "
-    "model writes its own answers.",
+    help="The source of the candidates. Default: the first of params.yaml; if there is none, "
+    "the model writes its own answers.",
     shell_complete=completion.benchmarks,
 )
 @json_option

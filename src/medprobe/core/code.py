@@ -52,7 +52,9 @@ def closure(
     ['__init__.py', 'answers.py', 'files.py', 'tables.py']
     """
     used = dict(plugins or {})
-    kinds = {kind.finder: name for name, kind in KINDS.items()}
+    kinds: dict[str, list[str]] = {}
+    for kind, (finder, *_) in KINDS.items():
+        kinds.setdefault(finder, []).append(kind)
     folders = {**source_folders(), PACKAGE: root}
     files: dict[Path, None] = {}
     queue = list(modules)
@@ -66,7 +68,7 @@ def closure(
         if parent and _file(folders, parent).is_file():
             queue.append(parent)
         queue += _imports(folders, name, path)
-        if kind := kinds.get(name):
+        for kind in kinds.get(name, ()):
             found = find_plugins(kind, root)
             chosen = [found[plugin] for plugin in used.get(kind, found)]
             is_data = KINDS[kind].suffix != ".py"

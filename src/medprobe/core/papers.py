@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from medprobe.core.params import ModelKind
 from medprobe.core.plugins import find_plugins
@@ -57,8 +57,8 @@ class PaperModel(Section):
 class PaperSections(Section):
     """Sections of `params.yaml` as the paper has them; each replaces your own."""
 
-    sentence_sets: dict[Name, Choices] = Field({})
-    rewire: Choices = Field({})
+    model_config = ConfigDict(extra="allow")  # sections that papers and extensions add
+
     benchmarks: dict[str, dict[Name, Choices]]
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]]
 

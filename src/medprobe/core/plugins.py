@@ -60,6 +60,7 @@ KINDS: Final = {
     "executors": Kind("medprobe.cli.stages", ""),
     "guards": Kind("medprobe.pipeline.stages.probe", ""),
     "origins": Kind("medprobe.pipeline.doctor", ""),
+    "sources": Kind("medprobe.pipeline.doctor", ""),
     "settings": Kind("medprobe.core.settings", ""),
     "checks": Kind("medprobe.pipeline.check", ""),
     "imports": Kind("medprobe.cli.imports", ""),

@@ -81,6 +81,8 @@ class Settings:
         type: of the section, which has the plugin's name; None if it adds none.
         empty: the section where params.yaml leaves it out, as DVC's templates need it.
         required: whether params.yaml must have it.
+        papers: whether papers replace it, as `medprobe adopt` takes their settings.
+        gated: whether its keys are data that have a gate.
         models: whether its keys are models, and so say where their checkpoints are.
         kind: whether the plugin's name is a kind of model whose results come from elsewhere, in
             `data/<kind>/<model>`. Such models have no checkpoint, and their names end in `-<kind>`.
@@ -89,6 +91,8 @@ class Settings:
     type: Any = None
     empty: dict[str, Any] = field(default_factory=dict)
     required: bool = False
+    papers: bool = False
+    gated: bool = False
     models: bool = False
     kind: bool = False
 

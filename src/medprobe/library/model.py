@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 
 SEED: Final = 2021
 ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are answers
-# settings that a method demands, for a checkpoint that no project has rewired
-UNREWIRED_SETTINGS: Final = {"contrastive": {"sets": ["none"]}}
-# settings by which a method that can also rank candidates writes answers
-WRITING_SETTINGS: Final[dict[str, dict[str, Any]]] = {"answering": {"forms": ["free"]}}
 
 
 @dataclass
@@ -129,13 +125,14 @@ class Model:
             BadInput: the prompt does not have exactly one slot, or the method writes no answers.
         """
         self._check_method(method, "ask", "it writes no answers of its own", writes=True)
-        if method in WRITING_SETTINGS:
-            settings = {**WRITING_SETTINGS[method], **(settings or {})}
+        if free := methods.find(method).FREE:
+            settings = {**free, **(settings or {})}
         return self._predict(prompt, [], method, k, settings)
 
     def _check_method(self, method: str, action: str, problem: str, *, writes: bool) -> None:
         def is_suitable(name: str) -> bool:
-            return writes == methods.find(name).WRITES or (writes and name in WRITING_SETTINGS)
+            found = methods.find(name)
+            return writes == found.WRITES or (writes and bool(found.FREE))
 
         if methods.find(method).METRIC != ANSWER_METRIC or not is_suitable(method):
             alternatives = [name for name in find_answering(self.kinds) if is_suitable(name)]
@@ -199,7 +196,7 @@ class Model:
             raise methods.mismatch_error(
                 method, self.name, f"this one serves as {kinds}", self.kinds
             )
-        choices = UNREWIRED_SETTINGS.get(method, {}) if settings is None else dict(settings)
+        choices = plugin.ALONE if settings is None else dict(settings)
         typed = parse_section(plugin.Settings, choices, f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._prober_cache is None or self._prober_cache[0] != key:

@@ -20,7 +20,7 @@ project's folder `plugins/`. Nothing else has to change:
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import pandas as pd
 
@@ -101,6 +101,10 @@ class Method(Protocol):
             each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         SELECTING: settings that only select passes and tasks and change no prediction.
+        ALONE: settings that it needs for a checkpoint outside of a project.
+        FREE: settings by which it writes answers freely, if it can also rank candidates.
+        ASKED: whether `medprobe ask` takes it, where no method is named, to rank candidates or to
+            write: of those that serve the model the one with the highest number.
         READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
     """
 
@@ -113,6 +117,9 @@ class Method(Protocol):
     Settings: ClassVar[type[Section]]
     SELECTING: ClassVar[frozenset[str]] = frozenset()
     READS: ClassVar[tuple[str, ...]] = ()
+    ALONE: ClassVar[Mapping[str, Any]] = {}
+    FREE: ClassVar[Mapping[str, Any]] = {}
+    ASKED: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
 
     checkpoint: Path
 

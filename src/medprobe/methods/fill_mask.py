@@ -4,6 +4,7 @@ Answers of several tokens cannot be found; nothing is cut to make them fit.
 """
 
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ class FillMask(Method):
     """
 
     KINDS = ("masked",)
+    ASKED = MappingProxyType({"write": 2})
     WRITES = True
 
     class Settings(RankingSettings):

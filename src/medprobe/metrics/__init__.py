@@ -144,11 +144,13 @@ class Scorer(Protocol):
         ALSO_OF: families whose prediction tables it scores too; `accuracy` has those that rank
             answers.
         CONTRASTS: pairs of subsets on which one system is compared with itself.
+        DRAWS_ANSWERS: whether its intervals draw answers as well as subjects.
     """
 
     METRICS: ClassVar[tuple[Metric, ...]]
     ALSO_OF: ClassVar[tuple[str, ...]] = ()
     CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()
+    DRAWS_ANSWERS: ClassVar[bool] = False
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Compute all metrics, with confidence intervals over clusters, averaged over replicates.

@@ -43,6 +43,7 @@ _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 class Accuracy(Scorer):
     """acc@k: the share of queries with a hit among the first k predictions."""
 
+    DRAWS_ANSWERS = True
     METRICS = (
         Metric("acc_at_1", "acc@1", "higher", 0.0, 1.0, _AT_K, tested=True),
         Metric("acc_at_5", "acc@5", "higher", 0.0, 1.0, _AT_K, tested=True),

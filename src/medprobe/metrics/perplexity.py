@@ -21,6 +21,7 @@ from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, read_queries, sum
 class Perplexity(Scorer):
     """The mean over queries of a column `perplexity`."""
 
+    DRAWS_ANSWERS = True
     METRICS = (
         Metric(
             "perplexity",

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.papers import Paper, PaperModel, papers
-from medprobe.core.params import Params, load_params
+from medprobe.core.params import SETTINGS, Params, load_params
 from medprobe.core.settings import parse_section
 from medprobe.pipeline import check
 
@@ -111,9 +111,13 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
     sections: dict[str, Any] = {name: {} for name in SAMPLE}
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}
-    sections |= paper.adopted.model_dump(mode="json")
-    if not sections["rewire"]:
-        del sections["rewire"]  # the section must stay
+    adopted = paper.adopted.model_dump(mode="json")
+    for name, settings in SETTINGS.items():
+        if settings.papers:
+            adopted.setdefault(name, {})
+        if settings.required and not adopted.get(name):
+            adopted.pop(name, None)  # yours must stay
+    sections |= adopted
     return sections
 
 

@@ -6,7 +6,6 @@ The list says which are available and what each of them enables.
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
 
 from rich.filesize import decimal
 
@@ -21,8 +20,6 @@ from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.stale_stages import describe_data
-
-SENTENCES: Final = places.SENTENCES.name
 
 
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
@@ -122,11 +119,8 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
         for source in benchmarks.find(builder).metadata.sources:
             names = ", ".join(params.benchmarks.get(builder, {}))
             uses.setdefault(source, []).append(names or f"({builder})")
-    sets = {path.stem for path in (data / SENTENCES).glob("*.txt")}
-    for name in sorted({*params.sentence_sets, *sets}):
-        rewiring = f"rewiring on {name}"
-        use = rewiring if name in params.sentence_sets else f"({rewiring})"
-        uses[f"{SENTENCES}/{name}.txt"] = [use]
+    for plugin in find_plugins("sources").values():
+        uses |= load_module(plugin).list_uses(params, data)
     if sample_models := [*params.train, *params.continued]:
         uses["sample"] = [f"training {', '.join(sample_models)}"]
     return uses

@@ -12,7 +12,7 @@ from typing import Final
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import Params
+from medprobe.core.params import SETTINGS, Params
 from medprobe.gate.page import page
 from medprobe.pipeline import fork_server
 from medprobe.pipeline.doctor import list_sources, missing_sources
@@ -21,7 +21,7 @@ from medprobe.pipeline.repro import exclusive_lock, process_group
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages
 
 PINNED: Final = Path("data.dvc")
-GATES: Final = ("validate", "validate-sentences")
+GATE: Final = "validate"  # begins the commands of gates
 RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock has their hashes
 
 
@@ -36,8 +36,9 @@ def gate(params: Params, base: str) -> None:
     Raises:
         BadInput: if data are missing, or a build or a gate fails, after the others have ended.
     """
-    if not any(params.benchmarks.values()) and not params.sentence_sets:
-        print("params.yaml names no benchmark and no sentence set: nothing to check")
+    sections = [getattr(params, name) for name, found in SETTINGS.items() if found.gated]
+    if not any(params.benchmarks.values()) and not any(sections):
+        print("params.yaml names no data that a gate checks: nothing to check")
         return
     if not places.DATA.is_dir():
         pull = f"`dvc pull {PINNED}` fetches it from a DVC remote"
@@ -67,7 +68,7 @@ def _run(group: int) -> dict[str, str]:
     failed is its error.
     """
     stages = find_stale_stages()
-    gates = [name for name, stage in stages.items() if stage.options[""] in GATES]
+    gates = [name for name, stage in stages.items() if stage.options[""].startswith(GATE)]
     if not gates:
         return {}
     errors, name, last, line = dict[str, str](), "", "", ""
@@ -100,11 +101,14 @@ def _run(group: int) -> dict[str, str]:
 def _write_page(stage: Stage, error: str) -> None:
     """Write the page of a gate that has none, because the build or the reading failed."""
     options = stage.options
-    name = options.get("benchmark") or f"sentences/{options.get('set')}"
-    command, folder = options[""], places.VALIDATION / name
-    if command in GATES and (folder / "index.html").is_file():
+    command = options[""]
+    name = next((value for key, value in options.items() if key), "")
+    folder = places.VALIDATION / command.removeprefix(GATE).removeprefix("-") / name
+    if command == "build":
+        folder = places.VALIDATION / name
+    if command.startswith(GATE) and (folder / "index.html").is_file():
         return
-    if command in ("build", *GATES):
+    if command == "build" or command.startswith(GATE):
         failed: dict[str, object] = {"type": command, "kwargs": {}, "severity": "critical"}
         failed |= {"success": False, "failing": 0, "examples": [], "notes": "", "problem": error}
         report = {"table": "sources", "rows": 0, "success": False, "checks": [failed]}

@@ -9,7 +9,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.metrics import find
+from medprobe.metrics import find, list_names
 from medprobe.metrics.significance import LEVEL, System, decisive_p
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
@@ -21,7 +21,6 @@ SIGNS: Final = (
     f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more, "
     "for these answers or for the relation."
 )
-TWO_WAY: Final = ("accuracy", "perplexity", "consistency")  # families whose intervals draw answers
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "queries",
     "subject_id": "subjects",
@@ -113,10 +112,10 @@ def describe_interval(results: Results, benchmark: str, name: str) -> str:
     """Say what the intervals of a metric are, such as `95 % Wilson intervals over diseases`."""
     scale = {"share": "Wilson ", "log": "t-", "plain": "t-"}[metric(name).scale]
     of = " of the logarithm" if metric(name).logarithmic else ""
-    families = [{entry.name for entry in find(family).METRICS} for family in TWO_WAY]
+    scorers = [scorer for scorer in map(find, list_names()) if scorer.DRAWS_ANSWERS]
     if name.endswith("_by_answer"):
         over = "over answers"
-    elif any(name in family for family in families):
+    elif any(name == entry.name for scorer in scorers for entry in scorer.METRICS):
         over = f"with a two-way variance over {units(results, benchmark)} and answers"
     else:
         over = f"over {units(results, benchmark)}"

@@ -69,7 +69,7 @@ def list_relations(folder: Path) -> list[str]:
     triples = folder / "triples_processed"
     names = sorted(path.name for path in triples.glob("*") if path.is_dir())
     if not names:
-        remedy = "put BioLAMA's files there, or leave it out of benchmarks.biolama.sources"
+        remedy = "put its files there, or leave it out of the builder's setting `sources`"
         raise BadInput(triples, "no relations", remedy)
     return names
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
@@ -60,6 +61,8 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
+    FREE = MappingProxyType({"forms": ["free"]})
+    ASKED = MappingProxyType({"write": 1})
     NEEDS = frozenset(FORM_NEEDS.values())
     SELECTING = frozenset({"templates", "shots", "forms"})
 

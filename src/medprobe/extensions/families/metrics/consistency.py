@@ -38,6 +38,7 @@ class Consistency(Scorer):
     """Agreement within families of queries, and what each wording and kind of name changes."""
 
     ALSO_OF = ("accuracy",)
+    DRAWS_ANSWERS = True
     METRICS = (
         Metric("consistency", "consistency", "higher", 0.0, 1.0, _PAIRS, tested=True),
         Metric("right_under_all", "right under all", "higher", 0.0, 1.0, _SHARE, tested=True),

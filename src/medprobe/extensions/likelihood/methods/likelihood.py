@@ -9,6 +9,7 @@ other tokens of its word (`engine.masked`).
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ class Likelihood(Method):
     """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
+    ASKED = MappingProxyType({"rank": 1})
     NEEDS = frozenset({"echo"})
 
     class Settings(RankingSettings):

@@ -8,6 +8,7 @@ many steps; probing it as it came shows what rewiring brings.
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -51,6 +52,8 @@ class Contrastive(Method):
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
     READS = ("outputs/rewired/${item.model}",)
+    ALONE = MappingProxyType({"sets": ["none"]})
+    ASKED = MappingProxyType({"rank": 2})
 
     class Settings(RankingSettings):
         """The paper's choice.

@@ -7,4 +7,4 @@ from typing import Any, Final
 
 from medprobe.core.settings import Settings
 
-SETTINGS: Final = Settings(dict[str, Any], required=True)
+SETTINGS: Final = Settings(dict[str, Any], required=True, papers=True)

@@ -19,4 +19,4 @@ class SentenceSet(Section):
     """Settings that differ from the section `rewire`."""
 
 
-SETTINGS: Final = Settings(dict[Name, SentenceSet])
+SETTINGS: Final = Settings(dict[Name, SentenceSet], papers=True, gated=True)

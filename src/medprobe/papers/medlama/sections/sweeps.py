@@ -1,7 +1,7 @@
 """By rewiring step, layer, mask ratio: whatever a method's numbered variants sweep over."""
 
+from medprobe.papers.medlama.sweeps import START, by_relation, draw
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.figures.sweeps import START, by_relation, draw
 from medprobe.report.numbers import cell, metric_head
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
