@@ -2,18 +2,36 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from typing import Final
 
 import pytest
+from bench.architecture import DOCUMENT, imports, room, with_drawing
 
 from medprobe import methods
-from medprobe.core.code import ROOT, closure
+from medprobe.core.code import closure
+from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
 
-DOCUMENT = ROOT.parent.parent / "docs/concepts/architecture.md"
-PROBING = 28  # files of the package that probing may reach
-BACKENDS = 8  # more of methods that ask a backend
+PROBING = 34  # files of the package that probing may reach
+BACKENDS = 11  # more of methods that ask a backend
 FREE = 1  # more of the method that reads free answers
+TAKEN_OUT: Final = ("papers", "extensions")
+# Names of plugins that are words of the kernel too: they name something else there.
+WORDS: Final = {
+    *(
+        "annotation",
+        "averaged",
+        "chat",
+        "classifier",
+        "cluster",
+        "consistency",
+        "context",
+        "expert",
+    ),
+    *("families", "imported", "judgment", "results", "sentences", "served", "servers", "sweeps"),
+    *("rewiring", "trust", "unanswered"),
+}
+RULE: Final = "biolama"  # also the name of a rule for equal answers, from its evaluator
 
 
 def rooms() -> dict[str, set[str]]:
@@ -21,39 +39,6 @@ def rooms() -> dict[str, set[str]]:
     text = DOCUMENT.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]*) \|$", text, re.MULTILINE)
     return {name: set(re.findall(r"\w+", may)) for name, may in rows}
-
-
-def room(module: str) -> str:
-    """The room of a module; the package's own `__init__` is in none."""
-    return module.partition(".")[2].partition(".")[0] or "__init__"
-
-
-def imports() -> Iterator[tuple[str, str]]:
-    """`(module, module it imports)` of the package, imports inside functions too."""
-    for path in sorted(ROOT.rglob("*.py")):
-        parts = path.relative_to(ROOT.parent).with_suffix("").parts
-        module = ".".join(parts).removesuffix(".__init__")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{path}: a relative import, which code.py does not follow"
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                continue
-            for name in names:
-                if name.split(".")[0] == "medprobe" and (target := existing(name)):
-                    yield module, target
-
-
-def existing(name: str) -> str:
-    """The module that an imported name is, or is in; none for the package itself."""
-    while name != "medprobe":
-        path = ROOT.joinpath(*name.split(".")[1:])
-        if path.is_dir() or path.with_suffix(".py").is_file():
-            return name
-        name = name.rpartition(".")[0]
-    return ""
 
 
 def test_every_room_stands_in_the_table() -> None:
@@ -90,13 +75,63 @@ def test_no_room_has_a_circle_in_it() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
-    """`code.closure` follows a registry: the `__init__` of a package."""
+def folder_of(module: str) -> str:
+    """The folder of `papers/` or `extensions/` that a module is in; empty for the kernel."""
+    parts = module.split(".")[1:3]
+    return "/".join(parts) if parts and parts[0] in TAKEN_OUT else ""
+
+
+def test_a_folder_imports_the_kernel_and_what_the_document_says_that_it_needs() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    needs = set(re.findall(r"`(\w+)` \(which needs `(\w+)`\)", text))
+    allowed = {(f"extensions/{folder}", f"extensions/{other}") for folder, other in needs}
+    pairs = {(folder_of(module), folder_of(target)) for module, target in imports()}
+    assert {pair for pair in pairs if pair[1] and pair[0] != pair[1]} == allowed
+
+
+def strings(tree: ast.Module) -> list[str]:
+    """The strings of a module, without docstrings and what follows a setting as its docstring."""
+    documents = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [
+        node.value
+        for node in constants
+        if isinstance(node.value, str) and id(node) not in documents
+    ]
+
+
+def test_the_kernel_names_no_paper_and_no_extension() -> None:
+    plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
+    own = [path for path in own_folders() if path.is_dir()]
+    names = {path.name for path in own}
+    names |= {p.name for p in plugins if any(p.path.is_relative_to(path) for path in own)}
+    names -= WORDS
+    pattern = re.compile(rf"(?<![\w-])({'|'.join(sorted(names))})(?![\w-])")
     for path in ROOT.rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        if "import_module" in text and path.name not in ("code.py", "fork_server.py", "plugins.py"):
-            assert path.name == "__init__.py", path
-            assert 'import_module(f"{__name__}.{' in text, path
+        if path.relative_to(ROOT).parts[0] in TAKEN_OUT:
+            continue
+        for text in strings(ast.parse(path.read_text(encoding="utf-8"))):
+            is_example = text.startswith("medprobe ")  # of a command, on the sample world
+            assert is_example or text == RULE or not pattern.search(text), f"{path}: {text!r}"
+
+
+def test_the_drawing_is_of_the_imports() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text == with_drawing(text), "run `python -m bench.architecture`"
+
+
+def test_the_kernel_has_at_most_fourteen_rooms() -> None:
+    assert len({*rooms()} - {*TAKEN_OUT}) <= 14
+
+
+def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
+    for path in ROOT.rglob("*.py"):
+        if path.name not in ("fork_server.py", "plugins.py"):
+            assert "import_module" not in path.read_text(encoding="utf-8"), path
 
 
 @pytest.mark.parametrize("method", methods.list_names())
