@@ -46,6 +46,9 @@ def sample(force: bool) -> None:
 @click.option("--model", help="For results: a name for the model.")
 @click.option("--benchmark", help="For results: the benchmark (default: from the query ids).")
 @click.option("--method", help="For results: the method to compare them with.")
+@click.option(
+    "--partial", is_flag=True, help="For results of some of the queries: a subset of its own."
+)
 def import_(
     what: str,
     path: Path,
@@ -54,6 +57,7 @@ def import_(
     model: str | None,
     benchmark: str | None,
     method: str | None,
+    partial: bool,
 ) -> None:
     """Check released files, or the results of another program, and copy them into data/.
 
@@ -67,7 +71,8 @@ def import_(
     if what == "results":
         from medprobe.commands.import_results import import_results
 
-        name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
+        options = {"model": model, "benchmark": benchmark, "method": method}
+        name = import_results(path, **options, force=force, partial=partial)
         click.echo(f"copied to {places.IMPORTED / name}; now: write")
         click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
         click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
