@@ -227,9 +227,7 @@ class Answering(Method):
                 else (text, is_cut, score)
                 for text, score, is_cut in texts
             )
-            best = extraction.rank_answers(
-                written, names, query, reading, add=settings.samples > 0
-            )[: task.k]
+            best = extraction.rank_answers(written, names, query, reading, add=adds)[: task.k]
             pairs = [(answer.name, answer.score) for answer in best]
             predictions = ranking.prediction_rows(str(query.query_id), pairs, pass_)
             for row, answer in zip(predictions, best, strict=True):
