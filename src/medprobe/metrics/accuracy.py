@@ -63,7 +63,7 @@ class Accuracy(Scorer):
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
-        Metric("unanswered", "unanswered", "lower", 0.0, 1.0, _UNANSWERED),
+        Metric("unanswered", "unanswered", "neither", 0.0, 1.0, _UNANSWERED),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
