@@ -16,6 +16,7 @@ NOT_IMPORTED = {
     "sentencepiece",  # transformers reads tokenizers by it
     "accelerate",  # transformers and peft place large models by it
     "bitsandbytes",  # transformers rounds weights by it
+    "gguf",  # transformers reads GGUF files by it
 }
 NOT_INSTALLED = {"ray": "ray"}  # an extra, which the tests do without
 
@@ -48,13 +49,13 @@ def imported() -> dict[str, set[str]]:
 
 
 def test_every_import_is_declared() -> None:
-    declared_names = declared("project", "ray", "large")
+    declared_names = declared("project", "servers", "gguf", "ray", "large")
     assert {package for package, names in imported().items() if not names & declared_names} == set()
 
 
 def test_every_declared_dependency_is_imported() -> None:
     names = set().union(*imported().values())
-    assert declared("project", "ray", "large") - names - NOT_IMPORTED == set()
+    assert declared("project", "servers", "gguf", "ray", "large") - names - NOT_IMPORTED == set()
 
 
 def test_the_lock_files_hold_versions_in_range() -> None:

@@ -339,7 +339,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
     rows = pd.read_parquet(answers).sort_values("query_id")
     assert rows[["variant", "prediction", "hit"]].to_numpy().tolist() == [
         ["none-0-shot-free", "", False],
-        ["none-0-shot-free", "Fever", True],
+        ["none-0-shot-free", "fever", True],
     ]
     scores = project.folder / "metrics/scores/mine/shortest_first.json"
     of_benchmark = json.loads(scores.read_text())["side_effects"]["default"]["full"]["macro"]

@@ -23,6 +23,7 @@ WARNED: Final = 0.1  # of the queries: a larger share without an answer is a war
 _END_MARK: Final = re.compile(r"<[|｜][^<>]{1,40}[|｜]>|</?s>|<eos>|<(?:end|start)_of_turn>")
 _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*])")
 _HEADING: Final = re.compile(r"^\s*#{1,6}\s+", re.MULTILINE)
+_SENTENCE_END: Final = re.compile(r"(?<=[a-z0-9)]{2})[.!?](?=\s|$)")  # after no initial, no Dr.
 _POSSESSIVE: Final = re.compile(r"(?<=\w)['’]s\b")
 
 Words = tuple[str, ...]
@@ -175,7 +176,7 @@ class Ranked(NamedTuple):
 
 
 def rank_answers(
-    texts: Iterable[tuple[str, float, bool]],
+    texts: Iterable[tuple[str, bool, float]],
     names: Names,
     query: Any,
     extraction: Extraction,
@@ -185,25 +186,39 @@ def rank_answers(
     """Return the answers that the texts to a query are, best first, each once.
 
     Args:
-        texts: Each with its score, and whether it is cut; best first.
+        texts: Each with whether it is cut, and its score; best first.
         names: The names that can be an answer.
         query: A row of the query table.
         extraction: How texts are read.
         add: Scores are shares of draws: those of one answer add up. Otherwise the best counts.
 
-    >>> texts = [("It is Paris.", 0.4, False), ("I do not know", 0.3, False), ("Paris", 0.3, False)]
+    >>> texts = [("It is Paris.", False, 0.4), ("I do not know", False, 0.3), ("Paris", False, 0.3)]
     >>> names = Names([("Paris", "1")])
     >>> [(a.name, a.score) for a in rank_answers(texts, names, None, Extraction(), add=True)]
     [('Paris', 0.7), ('', 0.3)]
     """
     ranked: dict[str, Ranked] = {}
-    for text, score, is_cut in texts:
+    for text, is_cut, score in texts:
         name, reason = extraction.read(text, names, query, is_cut=is_cut)
         plain = strip_thoughts(text, extraction.think_end).strip()
         first = ranked.setdefault(name, Ranked(name, 0.0 if add else score, plain, reason))
         if add:
             ranked[name] = first._replace(score=first.score + score)
     return sorted(ranked.values(), key=lambda answer: -answer.score)
+
+
+def first_sentence(text: str, *, is_cut: bool) -> tuple[str, bool]:
+    """Return what a text that goes on with a prompt says of it, and whether that is cut.
+
+    It is the first sentence: such a text runs on to other things.
+
+    >>> first_sentence("F. Scott Fitzgerald. The novel is", is_cut=True)
+    ('F. Scott Fitzgerald.', False)
+    >>> first_sentence("gout and pa", is_cut=True)
+    ('gout and pa', True)
+    """
+    end = _SENTENCE_END.search(text)
+    return (text[: end.end()], False) if end else (text, is_cut)
 
 
 def strip_thoughts(text: str, end: str = THINK_END) -> str:

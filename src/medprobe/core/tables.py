@@ -55,6 +55,8 @@ PREDICTION_COLUMNS: Final = [
     "score",  # higher is better
     "hit",  # is the prediction one of the query's answers?
 ]
+PART: Final = "part"  # column of predictions: a subset of its own, of the queries that were asked
+OF: Final = "-of-"  # in its name: after the subset
 TEXTS: Final = ("prompt", "sentence", "name", "premise", "hypothesis", "full_hypothesis")
 NAME_LISTS: Final = ("answers", "tracked")
 ROW_NAMES: Final = {"query_id": "query", "example_id": "example", "name": "candidate"}

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy.special import comb
 
 from medprobe.core import neutral
+from medprobe.core.tables import PART
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
@@ -63,7 +64,7 @@ class Accuracy(Scorer):
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
-        Metric("unanswered", "unanswered", "lower", 0.0, 1.0, _UNANSWERED),
+        Metric("unanswered", "unanswered", "neither", 0.0, 1.0, _UNANSWERED),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -95,6 +96,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
         BadInput: a prediction's query is not among them.
     """
     check_queries(predictions, queries)
+    queries = _with_asked_subsets(predictions, queries)
     has_scores = ties and bool(predictions["score"].notna().all())
     if predictions.empty:
         return _values_of_run(predictions, queries, has_scores)
@@ -106,6 +108,15 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
         of_variant = controlled if neutral.is_control(variant) else queries
         tables.append(_values_of_run(rows, of_variant, has_scores))
     return pd.concat(tables, ignore_index=True)
+
+
+def _with_asked_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """The queries; those of a subset that was asked in part have the subset of its own."""
+    if PART not in predictions:
+        return queries
+    parts = predictions.drop_duplicates("query_id").set_index("query_id")[PART].fillna("")
+    of_query = queries["query_id"].map(parts).fillna("")
+    return queries.assign(subset=queries["subset"].where(of_query == "", of_query))
 
 
 def by_answer(values: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,13 @@ from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
 from medprobe.core.progress import Progress, report_progress, with_progress
-from medprobe.core.tables import BASELINE, Metadata, metric_of_predictions, read_predictions
+from medprobe.core.tables import (
+    BASELINE,
+    OF,
+    Metadata,
+    metric_of_predictions,
+    read_predictions,
+)
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
     difference_interval,
@@ -418,9 +424,15 @@ def _compare_pairs(
     }
     pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
     for subset in sorted(set[str]().union(*parts.values())):
+        whole = subset.partition(OF)[0]  # of which some queries were asked: both have these
         for pair in pairs:
-            if subset in parts[pair.a] and subset in parts[pair.b]:
-                yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]
+            if subset in parts[pair.a] or subset in parts[pair.b]:
+                of_a, of_b = (
+                    parts[system].get(subset, parts[system].get(whole))
+                    for system in (pair.a, pair.b)
+                )
+                if of_a is not None and of_b is not None:
+                    yield subset, pair, of_a, of_b
     for first, second in contrasts:
         for name, subsets_of_system in sorted(parts.items()):
             if first in subsets_of_system and second in subsets_of_system and not sweep(name[1]):

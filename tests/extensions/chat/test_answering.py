@@ -347,3 +347,31 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     for form in ("free", "constrained"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
             predict_pass(method(tiny_model("gpt2")), long, f"none-0-shot-{form}")
+
+
+THINKING = (  # a template that begins the turn, and knows of thoughts
+    "{% for m in messages %}{{ m.role }} {{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant {% endif %}{# </think> #}"
+)
+
+
+def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeypatch):
+    seen = []
+    write = writing.write
+
+    def note(model, prompts, where, settings):
+        seen.append((prompts, settings))
+        return write(model, prompts, where, settings)
+
+    monkeypatch.setattr(writing, "write", note)
+    prober = method(chat_model("gpt2", THINKING), thinking={"budget": 7}, spare=1, forms=["free"])
+    assert prober.backend.thinks
+    table = predict_pass(prober, tables(), "chat-0-shot-free")
+    prompts, settings = seen[-1]
+    tokenizer = prober.backend.model.tokenizer
+    assert settings.beams == 1 and settings.cap == prober.backend.answer_length(NAMES) + 1 + 7
+    assert all(slot.after == () for slot, _ in prompts)
+    assert tokenizer.decode(prompts[0][0].before).endswith("assistant")
+    assert table["query_id"].is_unique and set(table["score"]) == {1.0}
+    other = method(chat_model("gpt2"), forms=["free"])
+    assert not other.backend.thinks

@@ -224,6 +224,41 @@ def test_a_folder_of_several_runs_is_refused_with_both(tmp_path: Path) -> None:
         responses.read(tmp_path / "b")
 
 
+def test_a_part_is_a_subset_of_its_own_and_compared_on_what_both_have(project: Path) -> None:
+    table = predictions()
+    asked = sorted(table["query_id"].unique())[::3]
+    table[table["query_id"].isin(asked)].to_csv("mine.csv", index=False)
+    command = ("mine.csv", "--model", "small", "--method", "likelihood", "--benchmark", "medlama")
+    status, output = run(*command)
+    assert status == 2 and "have no answer" in output and "--partial" in output
+    assert run(*command, "--partial")[0] == 0
+    imported(NAME)
+    subset = f"full-of-{NAME}"
+    assert set(table_of("likelihood")["part"]) == {subset}
+    probe("small", "likelihood", "medlama", PARAMS)
+    score(PARAMS)
+    scores = json.loads((places.SCORES / NAME / "likelihood.json").read_text())["medlama"]
+    [*subsets] = (name for name in scores["default"] if "/" not in name)
+    assert subsets == [subset]
+    assert scores["default"][subset]["micro"]["acc_at_1"] == {
+        **scores["default"][subset]["micro"]["acc_at_1"],
+        "value": 1.0,
+        "n": len(asked),
+    }
+    tests = paired_tests(places.PREDICTIONS, places.BENCHMARKS, PARAMS)
+    ours = table_of("likelihood", "small")
+    ours = ours[(ours["variant"] == "") & ours["query_id"].isin(asked) & (ours["rank"] == 1)]
+    [test] = tests[
+        (tests["subset"] == subset)
+        & (tests["metric"] == "acc_at_1")
+        & (tests["method_a"] == "likelihood")
+        & (tests["method_b"] == "likelihood")
+    ].to_dict("records")
+    assert {test["model_a"], test["model_b"]} == {"small", NAME}
+    assert test["n"] == len(asked)
+    assert abs(test["difference"]) == pytest.approx(1 - ours["hit"].mean())
+
+
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
 def test_a_table_of_any_script_comes_in(project: Path, ending: str) -> None:
     path, table = Path(f"mine{ending}"), predictions().sample(frac=1, random_state=1)

@@ -50,6 +50,7 @@ def import_results(
     benchmark: str | None = None,
     method: str | None = None,
     force: bool = False,
+    partial: bool = False,
 ) -> str:
     """Write the results of another program to data/imported, one table per method and benchmark.
 
@@ -61,6 +62,8 @@ def import_results(
         method: The method to compare it with. A table needs it; a ranking by log-likelihood is
             `likelihood`, and a written answer `generation`.
         force: Replace results that differ.
+        partial: The model was asked some of the queries. Of a subset that is not complete, these
+            become a subset of its own.
 
     Returns:
         The name that the model has in params.yaml.
@@ -90,7 +93,8 @@ def import_results(
         origin = log.origin
     for key, rows in parts.items():
         parts[key] = rows[COLUMNS].reset_index(drop=True)
-        prediction_table(parts[key], tables, path)
+        prediction_table(parts[key], tables, path, part="part" if partial else "")
+    origin |= {"partial": "yes"} if partial else {}
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", model or origin.get("model", "")).strip("-_")
     if not stem:
         raise BadInput(path, "it does not say which model answered", "give --model")

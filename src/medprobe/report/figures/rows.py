@@ -54,6 +54,8 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     The settings of sweeps, controls, and variants that rank other names are left out.
     """
     rows = without_controls(without_sweeps(rows))
+    if rows.empty:  # such a column has no texts to divide
+        return rows
     return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
 
 

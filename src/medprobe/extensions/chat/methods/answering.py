@@ -162,7 +162,7 @@ class Answering(Method):
         names = sorted(set(task.benchmark_candidates["name"]))
         if form == "free":
             texts = self._write_texts(task, prompts, names, is_chat=template == "chat")
-            return self._read_texts(task, texts, pass_)
+            return self._read_texts(task, texts, pass_, goes_on=template != "chat")
         rows = []
         ranked = self._rank_candidates(task, prompts, names)
         for query, ranked_names in zip(task.queries.itertuples(), ranked, strict=True):
@@ -207,18 +207,31 @@ class Answering(Method):
         return [[writing.Text(*text) for text in texts] for texts in written]
 
     def _read_texts(
-        self, task: Task, texts_by_query: list[list[writing.Text]], pass_: str
+        self,
+        task: Task,
+        texts_by_query: list[list[writing.Text]],
+        pass_: str,
+        *,
+        goes_on: bool,
     ) -> pd.DataFrame:
-        """The answers that texts are; texts of one answer are one prediction."""
+        """The answers that texts are; texts of one answer are one prediction.
+
+        A text that goes on with its prompt counts up to the end of its sentence.
+        """
         settings, rule = self.settings, answers.loose(task.normalise)
+        adds = settings.samples > 0
         reading = extraction.Extraction(settings.extract, settings.think_end)
         names = extraction.Names.of_tables(task.queries, task.benchmark_candidates)
         rows = []
         for query, texts in zip(task.queries.itertuples(), texts_by_query, strict=True):
             right_answers = set(map(rule, query.answers))
-            best = extraction.rank_answers(texts, names, query, reading, add=settings.samples > 0)[
-                : task.k
-            ]
+            written = (
+                (*extraction.first_sentence(text, is_cut=is_cut), score)
+                if goes_on
+                else (text, is_cut, score)
+                for text, score, is_cut in texts
+            )
+            best = extraction.rank_answers(written, names, query, reading, add=adds)[: task.k]
             pairs = [(answer.name, answer.score) for answer in best]
             predictions = ranking.prediction_rows(str(query.query_id), pairs, pass_)
             for row, answer in zip(predictions, best, strict=True):

@@ -15,8 +15,15 @@ from medprobe.core import places
 @click.option("--model", help="A name for the model.")
 @click.option("--benchmark", help="The benchmark (default: from the query ids).")
 @click.option("--method", help="The method to compare the results with.")
+@click.option("--partial", is_flag=True, help="Of some of the queries: a subset of its own.")
 def results(
-    path: Path, *, force: bool, model: str | None, benchmark: str | None, method: str | None
+    path: Path,
+    *,
+    force: bool,
+    model: str | None,
+    benchmark: str | None,
+    method: str | None,
+    partial: bool,
 ) -> None:
     """Check the results of another program, and copy them into data/.
 
@@ -26,7 +33,8 @@ def results(
     """
     from medprobe.extensions.exchange.import_results import import_results
 
-    name = import_results(path, model=model, benchmark=benchmark, method=method, force=force)
+    options = {"model": model, "benchmark": benchmark, "method": method}
+    name = import_results(path, **options, force=force, partial=partial)
     click.echo(f"copied to {places.IMPORTED / name}; now: write")
     click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
     click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")

@@ -15,7 +15,14 @@ from medprobe.core.answers import find_rule, loose, with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.parts import fingerprint
-from medprobe.core.tables import BenchmarkTables, check_scores, read_table, write_predictions
+from medprobe.core.tables import (
+    OF,
+    PART,
+    BenchmarkTables,
+    check_scores,
+    read_table,
+    write_predictions,
+)
 from medprobe.methods import K
 
 COLUMNS: Final = ["variant", "query_id", "rank", "prediction", "score", "written"]
@@ -44,7 +51,8 @@ def imported(model: str) -> None:
         for path in paths:
             name = path.relative_to(folder)
             tables = BenchmarkTables.read(places.BENCHMARKS / path.stem)
-            table = prediction_table(read_table(path, COLUMNS), tables, path)
+            part = model if origin(path).get("imported.partial") else ""
+            table = prediction_table(read_table(path, COLUMNS), tables, path, part=part)
             (predictions / name).parent.mkdir(parents=True, exist_ok=True)
             write_predictions(table, predictions / name, "accuracy")
             out = fingerprint([predictions / name])
@@ -67,17 +75,21 @@ def origin(path: Path) -> dict[str, str]:
         raise BadInput(path.with_suffix(".json"), "missing or cut", AGAIN) from None
 
 
-def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object) -> pd.DataFrame:
+def prediction_table(
+    table: pd.DataFrame, tables: BenchmarkTables, where: object, *, part: str = ""
+) -> pd.DataFrame:
     """Imported rows as predictions of a benchmark.
 
     Args:
         table: Has the columns COLUMNS. `written`: the model wrote the text freely.
         tables: The benchmark.
         where: Names the rows in errors.
+        part: Names what was asked of a subset that is answered in part only: it becomes the subset
+            `<subset>-of-<part>` of its own, in the column PART.
 
     Raises:
-        BadInput: A query is unknown, or a subset is answered in part only: an unanswered query
-            would count as wrong. Or a rank is double, or a score is not a number.
+        BadInput: A query is unknown, or a subset is answered in part only without `part`: an
+            unanswered query would count as wrong. Or a rank is double, or a score is not a number.
     """
     subsets = tables.queries.set_index("query_id")["subset"]
     for query in table.loc[~table["query_id"].isin(subsets.index), "query_id"].head(1):
@@ -86,14 +98,18 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
     check_scores(table, where)
     for row in table[table.duplicated([*KEYS, "rank"])].head(1).itertuples():
         raise BadInput(where, f"query {row.query_id} has two predictions of rank {row.rank}")
+    partial: dict[tuple[object, str], str] = {}
     for variant, rows in table.groupby("variant"):
         answered = set(rows["query_id"])
         for subset in sorted({*subsets[subsets.index.isin(answered)]}):
             of_subset = subsets[subsets == subset].index
             if missing := [query for query in of_subset if query not in answered]:
+                if part:
+                    partial[variant, subset] = f"{subset}{OF}{part}"
+                    continue
                 problem = f"{subset}{f' ({variant})' if variant else ''} has {len(of_subset)} "
                 problem += f"queries, and {len(missing)} have no answer, the first {missing[0]}"
-                remedy = "ask all of them, or give those an empty prediction"
+                remedy = "ask all of them, give those an empty prediction, or import with --partial"
                 raise BadInput(where, problem, remedy)
     rows = table.assign(replicate="", prediction=table["prediction"].fillna("").astype(str))
     written = rows["written"].astype(bool)
@@ -102,7 +118,11 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
     parts = [with_hits(ranked, tables)] if len(ranked) or free.empty else []
     if len(free):
         parts.append(with_hits(_read_texts(free, tables), tables, rule))
-    return pd.concat(parts, ignore_index=True).drop(columns="written")
+    predictions = pd.concat(parts, ignore_index=True).drop(columns="written")
+    if partial:
+        keys = zip(predictions["variant"], predictions["query_id"].map(subsets), strict=True)
+        predictions[PART] = [partial.get(key, "") for key in keys]
+    return predictions
 
 
 def _read_texts(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
@@ -117,7 +137,7 @@ def _read_texts(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
     for (variant, query_id), texts in rows.sort_values([*KEYS, "rank"]).groupby(KEYS):
         query = queries[query_id]
         best = extraction.rank_answers(
-            ((row.prediction, row.score, False) for row in texts.itertuples()),
+            ((row.prediction, False, row.score) for row in texts.itertuples()),
             names[query.subset, query.relation],
             query,
             extraction.Extraction(),
