@@ -95,6 +95,14 @@ class Trie:
         """Which nodes are leaves, [nodes]."""
         return self.name_counts > 0
 
+    @cached_property
+    def min_depths(self) -> np.ndarray:
+        """Tokens from the root to the nearest leaf below each node, [nodes]."""
+        depths = np.where(self.is_leaf, self.max_depths, np.iinfo(int).max)
+        for node in range(len(depths) - 1, ROOT, -1):
+            depths[self.parents[node]] = min(depths[self.parents[node]], depths[node])
+        return depths
+
     def leaves(self, node: int) -> np.ndarray:
         """Return the leaves below a node, or the leaf itself."""
         return node + np.flatnonzero(self.is_leaf[node : self.ends[node]])
@@ -114,6 +122,10 @@ class Trie:
             nodes.append(node)
             node = self.parents[node]
         return [*([top] if top != ROOT else []), *nodes[::-1]]
+
+    def paths(self, leaves: Sequence[int]) -> np.ndarray:
+        """Return the nodes from the root down to these leaves, without the root, sorted."""
+        return np.array(sorted({node for leaf in leaves for node in self.path(leaf)}), dtype=int)
 
     def tokens(self, node: int, top: int = ROOT) -> Tokens:
         """Return the tokens from the first of `top` to the end of `node`."""
