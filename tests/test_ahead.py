@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import probing
+from medprobe.backends.base import Ranking
+from medprobe.backends.served import _rank_ahead
 from medprobe.core.params import EngineParams
 from medprobe.engine import ahead, likeliest, ranking, reader
 from medprobe.engine.ahead import Contest
+from medprobe.engine.by_name import Readings
 from medprobe.engine.load import load
 from medprobe.engine.trie import Trie
 from medprobe.testing import tiny
@@ -35,7 +37,7 @@ def decided(model, names, contests):
     ]
 
 
-def check(ranked, listed, scores, answers, k, near=0.0):
+def check(ranked, listed, scores, answers, *, k, near=0.0):
     """Check that names found ahead of answers say what the list of the k best names says."""
     found = [i for i, _ in ranked.names]
     best = max((scores[i] for i in answers), default=-np.inf)
@@ -71,7 +73,30 @@ def test_a_proof_says_what_a_list_says(names, seed, k, around, answer_sets):
         _, scores = everything(model, names, contest.variant)
         answers = [i for leaf in contest.answers for i in trie.rows[leaf]]
         listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
-        check(ranked, listed, scores, answers, k)
+        check(ranked, listed, scores, answers, k=k)
+
+
+@given(
+    names=MADE_NAMES,
+    seed=st.integers(0, 2**16),
+    k=st.integers(1, 8),
+    answers=st.sets(st.integers(0, 29), max_size=3),
+)
+def test_reading_whole_names_says_what_a_list_says(names, seed, k, answers):
+    model = ScriptedModel(seed, 1, (2,))
+    answers = [i for i in sorted(answers) if i < len(names)]
+
+    def read(places):
+        rows = [(*names[i], *model.after) for i in places]
+        return [[-1.5, *(model.log_prob(r[: i + 1]) for i in range(len(r)))] for r in rows]
+
+    readings = Readings([(9, *name, *model.after) for name in names], read)
+    for variant, ranked in enumerate(
+        _rank_ahead(readings, answers, Ranking(names, k, variants=2, ahead=True))
+    ):
+        _, scores = everything(model, names, variant)
+        listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
+        check(ahead.cut_behind(ranked), listed, scores, answers, k=k)
 
 
 @pytest.mark.parametrize("arch", [*tiny.CAUSAL, *tiny.SEQ2SEQ])
@@ -92,4 +117,4 @@ def test_a_proof_says_what_a_list_says_on_real_architectures(arch, tiny_model, m
             )
             for rankings, of_list, scores, right in zip(found, lists, slow, answers, strict=True):
                 for ranked, listed, of_variant in zip(rankings, of_list, scores, strict=True):
-                    check(ranked, [i for i, _ in listed.names], of_variant, right, 7, near=1e-4)
+                    check(ranked, [i for i, _ in listed.names], of_variant, right, k=7, near=1e-4)

@@ -26,8 +26,8 @@ from medprobe.engine.best_first import (
 )
 from medprobe.engine.trie import ROOT, Trie
 
-UNREAD: Final = 2.0  # nats a token
-SHARE: Final = 0.1
+UNREAD: Final = 6.0  # nats a token; docs/reference/performance.md has what was measured
+SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
 
 
 @dataclass

@@ -20,7 +20,9 @@ from medprobe.benchmark_numbers import of_run
 from medprobe.core import places
 from medprobe.core.params import IMPORTED, Params
 from medprobe.core.tables import (
+    AHEAD,
     Metadata,
+    are_ahead,
     candidate_hash,
     metric_of_predictions,
     read_predictions,
@@ -256,6 +258,7 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     main = next(read_predictions(path))
     main = main[main["replicate"] == main["replicate"].min()].copy()
     columns = ["query_id", "rank", "prediction_id", "score", "hit"]
+    columns += [AHEAD] if are_ahead(main) else []
     if text:
         columns.append("prediction")
     else:  # where names are all there is, they serve as ids
