@@ -55,9 +55,14 @@ class Reader:
         ]  # rows to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
-        self.nodes_read, self.tokens_read = 0, 0
+        self.nodes_read, self.tokens_by_prompt = 0, [0] * len(prompts)
         parameters = signature(model.model.forward).parameters
         self.pads_prefixes = "position_ids" in parameters  # else those of one length share batches
+
+    @property
+    def tokens_read(self) -> int:
+        """The tokens that were read for all prompts."""
+        return sum(self.tokens_by_prompt)
 
     def has_room(self, prompts: Sequence[int]) -> bool:
         """Return whether there is room for these prompts, too."""
@@ -131,7 +136,8 @@ class Reader:
         )
         length = ids.shape[1]
         self.nodes_read += len(rows)
-        self.tokens_read += sum(len(row.inputs) for row in rows)
+        for row in rows:
+            self.tokens_by_prompt[row.prompt] += len(row.inputs)
         positions = [
             i * length + j
             for i, row in enumerate(rows)
