@@ -42,7 +42,7 @@ def decided(model, names, contests):
         except StopIteration:
             break
     return [
-        ahead.rank_names(
+        ahead.rank_contest(
             trie, contest, lambda leaf, v=contest.variant: model.score(trie.tokens(leaf), v)
         )
         for contest in contests

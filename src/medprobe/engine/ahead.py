@@ -100,7 +100,9 @@ def search(trie: Trie, before: int, after: int, contests: Sequence[Contest]) -> 
         state.open(opening, (yield state.requests(opening)))
 
 
-def rank_names(trie: Trie, contest: Contest, score_alone: Callable[[int], float]) -> VariantRanking:
+def rank_contest(
+    trie: Trie, contest: Contest, score_alone: Callable[[int], float]
+) -> VariantRanking:
     """Rank the names of a decided contest, as `best_first.rank_names` does.
 
     Returns:

@@ -130,7 +130,7 @@ def find_ahead(
         on_reader: Gets the reader, which counts the tokens read.
 
     Returns:
-        For each slot and variant a ranking as `ahead.rank_names` gives it.
+        For each slot and variant a ranking as `ahead.rank_contest` gives it.
 
     Raises:
         BadInput: A name tokenises to nothing, or does not fit into the model's window.
@@ -160,7 +160,7 @@ def find_ahead(
         alone = _readings_alone(model, prompt)
         for i in same:
             rankings[i] = [
-                ahead.rank_names(prompt.trie, contest, alone[contest.variant])
+                ahead.rank_contest(prompt.trie, contest, alone[contest.variant])
                 for contest in contests[i]
             ]
     return rankings
