@@ -54,7 +54,7 @@ def measure(folder: Path, each: int, lists: int) -> None:
             for slot in slots
             for trie in [tries.after(slot.preceding)]
         ]
-        ranks = [proof[0].rank for proof in proofs]
+        ranks = [proof[0].rank or float("nan") for proof in proofs]
         part = pd.DataFrame({"tokens": readers[0].tokens_by_prompt, "every": every, "rank": ranks})
         part = part.assign(relation=relation, seconds=seconds / len(part), wall=wall / len(part))
         if lists:
