@@ -51,7 +51,7 @@ class Likelihood(Method):
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
         the names ahead of it (`engine.ahead`), and exact. The rows of a query are then its best
         names up to its best answer; or k names ahead of that, which are not the best ones. With
-        `lists` they are the k best names (`engine.best_first`), which costs a hundred times more.
+        `lists` they are the k best names (`engine.best_first`), which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate. The best names are
@@ -67,7 +67,7 @@ class Likelihood(Method):
         lists: bool = False
         """Causal and encoder-decoder models: list the ten best names of each query. Otherwise only
         the names that decide whether an answer is among them. Trust, consistency and experts'
-        ratings need lists; accuracy is the same, and takes a hundredth of the tokens or less."""
+        ratings need lists; accuracy is the same, and takes a twentieth of the tokens."""
         ranks: bool = False
         """Record the rank of the best answer among all candidates (`answer_rank`); lists the best
         names, too."""
