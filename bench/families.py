@@ -31,7 +31,10 @@ from medprobe.papers.medlama.methods.contrastive import Contrastive
 RELATION: Final = "may_treat"
 METHODS: Final[dict[str, tuple[Callable[[], Method], str]]] = {  # and the pass that is measured
     "mask_average": (lambda: MaskAverage(MODELS / "taught", MaskAverage.Settings(), CPU, 0), ""),
-    "likelihood": (lambda: Likelihood(MODELS / "taught-causal", Likelihood.Settings(), CPU, 0), ""),
+    "likelihood": (
+        lambda: Likelihood(MODELS / "taught-causal", Likelihood.Settings(lists=True), CPU, 0),
+        "",
+    ),
     "contrastive": (
         lambda: Contrastive(MODELS / "taught", Contrastive.Settings(sets=("set-0",)), CPU, 0),
         UNREWIRED,

@@ -252,7 +252,7 @@ def bench_likelihood(folder: Path, full: bool) -> Figure:
     offered = candidates(MANY)["name"].tolist()
     longest = sorted(offered, key=len)[-600:]
     sample = random.Random(0).sample(offered, 240)
-    method = Likelihood(folder, Likelihood.Settings(), CPU, 0)
+    method = Likelihood(folder, Likelihood.Settings(lists=True), CPU, 0)
     query_table = queries(1)
 
     def rank(chosen: Sequence[str]) -> None:

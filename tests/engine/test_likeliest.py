@@ -84,7 +84,7 @@ def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):
 
 
 def predicted(folder, **settings):
-    chosen = Likelihood.Settings(**{"per_token": True, **settings})
+    chosen = Likelihood.Settings(**{"per_token": True, "lists": True, **settings})
     method = Likelihood(folder, chosen, EngineParams(), 0)
     queries = probing.queries().assign(answers=[[NAMES[3], NAMES[50]], [NAMES[9]], ["no"], []])
     return method.predict(probing.task(queries, probing.candidates(NAMES), 5), "")

@@ -95,6 +95,17 @@ def test_by_identifier_no_name_is_shown(
     assert not any(name in page for name in ("alba", "brena", "no name", "drug 1", "Drug 2"))
 
 
+def test_a_system_that_shows_names_ahead_of_an_answer_says_so(
+    toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    folder, tables = toy_benchmark
+    write_predictions(pd.read_parquet(tables[0]).assign(ahead=True), tables[0], "accuracy")
+    query_answers = answers(folder, tables, text=True)
+    assert query_answers is not None
+    assert query_answers.content["ahead"] == [1]
+    assert "are not its best ones" in page_text(query_answers, tmp_path, text=True)
+
+
 def test_by_text_everything_is_shown(
     toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:

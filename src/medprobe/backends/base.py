@@ -42,12 +42,15 @@ class Ranking:
         k: How many names are ranked.
         answers: For each prompt the indices of names whose best rank is needed too.
         variants: 1 ranks by the total alone, 2 by the mean per token too.
+        ahead: Not the best names are needed, but as many that are ahead of the best of `answers`;
+            or all that are, and this answer. A backend may rank the best all the same.
     """
 
     names: Sequence[str]
     k: int
     answers: Sequence[Sequence[int]] = ()
     variants: int = len(VARIANTS)
+    ahead: bool = False
 
 
 class Backend(Protocol):
@@ -154,7 +157,9 @@ class PluginBackend(Backend):
         return find_abilities(self.folder)
 
 
-def rank_by_scores(scores: Sequence[float], k: int, answers: Sequence[int] = ()) -> VariantRanking:
+def rank_by_scores(
+    scores: Sequence[float] | np.ndarray, k: int, answers: Sequence[int] = ()
+) -> VariantRanking:
     """Rank names by a score for each; ties go by their order.
 
     >>> rank_by_scores([0.5, 2.0, 1.0], 2, answers=[0]).names

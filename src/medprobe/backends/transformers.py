@@ -111,10 +111,11 @@ class Transformers:
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """Exactly, by a search over the names' trie (`engine.likeliest`)."""
+        """Exactly, by a search over the names' trie (`engine.likeliest`, `engine.ahead`)."""
         if self._tries is None or self._tries.names != ranking.names:
             self._tries = likeliest.NameTries(self.model.tokenizer, ranking.names)
-        return likeliest.find_likeliest(
+        find = likeliest.find_ahead if ranking.ahead else likeliest.find_likeliest
+        return find(
             self.model,
             [slot for slot, _ in prompts],
             where,

@@ -57,6 +57,7 @@ PREDICTION_COLUMNS: Final = [
 ]
 PART: Final = "part"  # column of predictions: a subset of its own, of the queries that were asked
 OF: Final = "-of-"  # in its name: after the subset
+AHEAD: Final = "ahead"  # column, true in all rows: they are what decides, not a list of the best
 TEXTS: Final = ("prompt", "sentence", "name", "premise", "hypothesis", "full_hypothesis")
 NAME_LISTS: Final = ("answers", "tracked")
 ROW_NAMES: Final = {"query_id": "query", "example_id": "example", "name": "candidate"}
@@ -318,6 +319,15 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
         query = predictions["query_id"].iloc[bad[0]]
         problem = f"{bad.size:,} scores are no numbers, the first that of query {query}"
         raise BadInput(where, problem, "look at the model's weights and outputs")
+
+
+def are_ahead(predictions: pd.DataFrame) -> bool:
+    """Return whether predictions are names found ahead of each query's best answer.
+
+    Then a query's rows are its best names only up to its best answer. Where this is not among them,
+    they are as many names ahead of it as were looked for, and not the best ones.
+    """
+    return AHEAD in predictions and bool(predictions[AHEAD].any())
 
 
 def read_predictions(

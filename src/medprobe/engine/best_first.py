@@ -19,7 +19,7 @@ ROUNDING is of float32: in bfloat16 ranks can move with batches, as all scores d
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from medprobe.engine.trie import ROOT, Trie
 
 NodeScores = tuple[float, np.ndarray]  # see `search`
 NodeRequest = tuple[int, int]
-SearchSteps = Generator[list[NodeRequest], list[NodeScores], "SearchResult"]
+Outcome = TypeVar("Outcome")
+SearchSteps = Generator[list[NodeRequest], list[NodeScores], Outcome]
 
 VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
 ROUNDING: Final = 2e-5  # nats a token; docs/reference/performance.md has what was measured
@@ -57,7 +58,7 @@ class SearchResult:
     slack: np.ndarray  # [variants]: scores further apart are in order
 
 
-def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
+def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps[SearchResult]:
     """Search for the likeliest leaves: yield nodes to read, receive their scores.
 
     Each yielded item lists pairs of nodes `(top, node)`: `top` is `node` itself or a node above it,
@@ -79,12 +80,12 @@ def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
         The leaves that were scored, as the generator's return value.
     """
     lengths = before + after + trie.max_depths
-    slack = 2 * ROUNDING * np.array([float(lengths[ROOT]), 1.0])[: aim.variants]
+    slack = slack_of(float(lengths[ROOT]))[: aim.variants]
     answer_nodes = np.array(
         sorted({node for leaf in aim.answers for node in trie.path(leaf)}), dtype=int
     )
     [(start, firsts)] = yield [(ROOT, ROOT)]
-    state = _SearchState(trie, after, start + firsts)
+    state = SearchState(trie, after, start + firsts)
     while True:
         state.close_complete()
         scores = np.stack([state.totals, state.totals / lengths[state.leaves]][: aim.variants])
@@ -104,7 +105,12 @@ def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps:
         state.open(opening, (yield state.requests(opening)))
 
 
-class _SearchState:
+def slack_of(length: float) -> np.ndarray:
+    """Return for each variant how near scores of at most so many tokens are of unknown order."""
+    return 2 * ROUNDING * np.array([length, 1.0])
+
+
+class SearchState:
     """The scored leaves, and the open nodes, which can still be read.
 
     Attributes:

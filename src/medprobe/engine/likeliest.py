@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from medprobe.engine import best_first, causal
+from medprobe.engine import ahead, best_first, causal
+from medprobe.engine.ahead import Contest
 from medprobe.engine.best_first import (
     VARIANTS,
     NodeRequest,
+    Outcome,
     SearchGoal,
-    SearchResult,
     SearchSteps,
     VariantRanking,
 )
@@ -82,21 +83,103 @@ def find_likeliest(
     Raises:
         BadInput: A name tokenises to nothing, or does not fit into the model's window.
     """
+    prompts = _prompts(model, slots, where, tries, sources)
+    aims = [
+        SearchGoal(k, prompt.trie.leaves_of(rows), variants)
+        for prompt, rows in zip(prompts, answers or [()] * len(slots), strict=True)
+    ]
+    on_reader(reader := Reader(model, prompts))
+    searches = [
+        best_first.search(prompt.trie, prompt.before, len(prompt.slot.after), aim)
+        for prompt, aim in zip(prompts, aims, strict=True)
+    ]
+    return [
+        [
+            best_first.rank_names(prompt.trie, result, variant, aim, score_alone)
+            for variant, score_alone in enumerate(_readings_alone(model, prompt)[:variants])
+        ]
+        for prompt, aim, result in zip(prompts, aims, _search(reader, searches), strict=True)
+    ]
+
+
+def find_ahead(
+    model: Model,
+    slots: Sequence[Slot],
+    where: Sequence[str],
+    tries: NameTries,
+    k: int,
+    *,
+    answers: Sequence[Sequence[int]],
+    sources: Sequence[Tokens] = (),
+    variants: int = 1,
+    on_reader: Callable[[Reader], object] = lambda reader: None,
+) -> list[list[VariantRanking]]:
+    """Find names ahead of the best answer in each slot, k at most.
+
+    Equal slots whose sources are equal share a search.
+
+    Args:
+        model: A causal or an encoder-decoder model.
+        slots: One for each query.
+        where: Names each query in errors.
+        tries: The names.
+        k: How many names decide.
+        answers: For each slot the indices of the names that are right.
+        sources: What an encoder-decoder model reads for each slot.
+        variants: As in `find_likeliest`.
+        on_reader: Gets the reader, which counts the tokens read.
+
+    Returns:
+        For each slot and variant a ranking as `ahead.rank_contest` gives it.
+
+    Raises:
+        BadInput: A name tokenises to nothing, or does not fit into the model's window.
+    """
+    prompts = _prompts(model, slots, where, tries, sources)
+    contests = [
+        [Contest(variant, k, prompt.trie.leaves_of(rows)) for variant in range(variants)]
+        for prompt, rows in zip(prompts, answers, strict=True)
+    ]
+    sharing: dict[tuple[Slot, Tokens], list[int]] = {}
+    for i, prompt in enumerate(prompts):
+        sharing.setdefault((prompt.slot, prompt.source), []).append(i)
+    distinct = [prompts[same[0]] for same in sharing.values()]
+    on_reader(reader := Reader(model, distinct))
+    searches = [
+        ahead.search(
+            prompt.trie,
+            prompt.before,
+            len(prompt.slot.after),
+            [c for i in same for c in contests[i]],
+        )
+        for prompt, same in zip(distinct, sharing.values(), strict=True)
+    ]
+    _search(reader, searches)
+    rankings: list[list[VariantRanking]] = [[] for _ in prompts]
+    for prompt, same in zip(distinct, sharing.values(), strict=True):
+        alone = _readings_alone(model, prompt)
+        for i in same:
+            rankings[i] = [
+                ahead.rank_contest(prompt.trie, contest, alone[contest.variant])
+                for contest in contests[i]
+            ]
+    return rankings
+
+
+def _prompts(
+    model: Model,
+    slots: Sequence[Slot],
+    where: Sequence[str],
+    tries: NameTries,
+    sources: Sequence[Tokens],
+) -> list[TriePrompt]:
     prompts = [
         TriePrompt(slot, tries.after(slot.preceding), tuple(source))
         for slot, source in zip(slots, sources or [()] * len(slots), strict=True)
     ]
     for prompt, query in zip(prompts, where, strict=True):
         _check_window(prompt, model.max_length, query, tries.names)
-    aims = [
-        SearchGoal(k, prompt.trie.leaves_of(rows), variants)
-        for prompt, rows in zip(prompts, answers or [()] * len(slots), strict=True)
-    ]
-    on_reader(reader := Reader(model, prompts))
-    return [
-        _rank(model, prompt, result, aim)
-        for prompt, aim, result in zip(prompts, aims, _search(reader, aims), strict=True)
-    ]
+    return prompts
 
 
 def _check_window(prompt: TriePrompt, window: int, where: str, names: Sequence[str]) -> None:
@@ -108,17 +191,18 @@ def _check_window(prompt: TriePrompt, window: int, where: str, names: Sequence[s
         raise too_long_error(where, names[row], length, window)
 
 
-def _search(reader: Reader, aims: Sequence[SearchGoal]) -> list[SearchResult]:
+def _search(reader: Reader, searches: Sequence[SearchSteps[Outcome]]) -> list[Outcome]:
     """Run the searches of all prompts, as many at a time as there is room for.
 
-    Nodes share a batch where what was read before them has one length, so prompts of similar length
-    are searched together.
+    Nodes of many prompts share a batch; short prompts come first.
+
+    Returns:
+        What each search returns.
     """
-    results: list[SearchResult | None] = [None] * len(aims)
+    outcomes: dict[int, Outcome] = {}
     lengths = [len(prompt.slot.before) for prompt in reader.prompts]
-    queue = sorted(range(len(aims)), key=lambda i: (lengths[i], i))[::-1]
+    queue = sorted(range(len(searches)), key=lambda i: (lengths[i], i))[::-1]
     requests: dict[int, list[NodeRequest]] = {}
-    searches: dict[int, SearchSteps] = {}
     while queue or requests:
         added: list[int] = []
         while queue and (
@@ -126,9 +210,6 @@ def _search(reader: Reader, aims: Sequence[SearchGoal]) -> list[SearchResult]:
         ):
             i = queue.pop()
             added.append(i)
-            prompt = reader.prompts[i]
-            after = len(prompt.slot.after)
-            searches[i] = best_first.search(prompt.trie, prompt.before, after, aims[i])
             requests[i] = next(searches[i])
         batch = [(i, *ask) for i, nodes in requests.items() for ask in nodes]
         reads = iter(reader.read(batch))
@@ -136,15 +217,14 @@ def _search(reader: Reader, aims: Sequence[SearchGoal]) -> list[SearchResult]:
             try:
                 requests[i] = searches[i].send([next(reads) for _ in nodes])
             except StopIteration as end:
-                results[i] = end.value
+                outcomes[i] = end.value
                 reader.release(i)
-                del requests[i], searches[i]
-    return [result for result in results if result is not None]
+                del requests[i]
+    return [outcomes[i] for i in range(len(searches))]
 
 
-def _rank(
-    model: Model, prompt: TriePrompt, result: SearchResult, aim: SearchGoal
-) -> list[VariantRanking]:
+def _readings_alone(model: Model, prompt: TriePrompt) -> list[Callable[[int], float]]:
+    """Return for each variant the function that scores a leaf in a batch of one."""
     totals: dict[int, tuple[float, int]] = {}
 
     def score_alone(variant: int, leaf: int) -> float:
@@ -156,7 +236,4 @@ def _rank(
         total, count = totals[leaf]
         return total / count if variant else total
 
-    return [
-        best_first.rank_names(prompt.trie, result, variant, aim, partial(score_alone, variant))
-        for variant in range(aim.variants)
-    ]
+    return [partial(score_alone, variant) for variant in range(len(VARIANTS))]

@@ -2,12 +2,13 @@
 
 The keys and values of what was read are stored and serve all that follows, as far as there is room;
 what finds no room is read again. A token's keys and values in all layers are one row of a table,
-and a text that was read is the list of its rows. Texts share the rows of a common prefix, and texts
-of one length make a cache from which a model reads on.
+and a text that was read is the list of its rows. Texts share the rows of a common prefix, and many
+texts, padded on the left, make a cache from which a model reads on.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import groupby
 from typing import Any, Final
 
@@ -54,7 +55,14 @@ class Reader:
         ]  # rows to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
-        self.nodes_read, self.tokens_read = 0, 0
+        self.nodes_read, self.tokens_by_prompt = 0, [0] * len(prompts)
+        parameters = signature(model.model.forward).parameters
+        self.pads_prefixes = "position_ids" in parameters  # else those of one length share batches
+
+    @property
+    def tokens_read(self) -> int:
+        """The tokens that were read for all prompts."""
+        return sum(self.tokens_by_prompt)
 
     def has_room(self, prompts: Sequence[int]) -> bool:
         """Return whether there is room for these prompts, too."""
@@ -71,9 +79,13 @@ class Reader:
         """Return what `best_first.search` needs for each prompt, top and node."""
         rows = [self._row(*item) for item in work]
         results: list[Any] = [None] * len(rows)
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i].prefix))
+
+        def shared(i: int) -> int:
+            length = len(rows[i].prefix)
+            return min(length, 1) if self.pads_prefixes else length
+
         with torch.inference_mode():
-            for _, group in groupby(order, key=lambda i: len(rows[i].prefix)):
+            for _, group in groupby(sorted(range(len(rows)), key=shared), key=shared):
                 for i, read in self._read_group([(i, rows[i]) for i in group]):
                     results[i] = read
         return results
@@ -100,7 +112,7 @@ class Reader:
         )
 
     def _read_group(self, items: list[tuple[int, _NodeRow]]) -> Iterator[tuple[int, NodeScores]]:
-        """Read rows that have prefixes of the same length."""
+        """Read rows that can share batches."""
         rows = [row for _, row in items]
         counts = [len(row.inputs) for row in rows]
         costs = [
@@ -124,7 +136,8 @@ class Reader:
         )
         length = ids.shape[1]
         self.nodes_read += len(rows)
-        self.tokens_read += sum(len(row.inputs) for row in rows)
+        for row in rows:
+            self.tokens_by_prompt[row.prompt] += len(row.inputs)
         positions = [
             i * length + j
             for i, row in enumerate(rows)
@@ -132,18 +145,30 @@ class Reader:
         ]
         with narrow_head(causal.body(model), positions):
             out = model.model(
-                **causal.decoder_inputs(model, ids), **self._model_inputs(rows), use_cache=True
+                **causal.decoder_inputs(model, ids),
+                **self._model_inputs(rows, length),
+                use_cache=True,
             )
         self._store(rows, out.past_key_values, length)
         return _reads(rows, out.logits[0].float())
 
-    def _model_inputs(self, rows: list[_NodeRow]) -> dict[str, Any]:
-        """Return the prefixes of rows as arguments of the model."""
+    def _model_inputs(self, rows: list[_NodeRow], length: int) -> dict[str, Any]:
+        """Return the prefixes of rows, which `length` tokens follow, as arguments of the model."""
+        device = self.model.device
         start = not len(rows[0].prefix)
         cache = DynamicCache() if start else self.states.cache([row.prefix for row in rows])
         if not self.prompts[0].source:
-            return {"past_key_values": cache}
-        device = self.model.device
+            lengths = torch.tensor([[len(row.prefix)] for row in rows], device=device)
+            if start or (lengths == lengths[0]).all():
+                return {"past_key_values": cache}
+            longest = int(lengths.max())
+            padding = torch.arange(longest + length, device=device) < longest - lengths
+            positions = lengths + torch.arange(length, device=device)
+            return {
+                "past_key_values": cache,
+                "attention_mask": (~padding).long(),
+                "position_ids": positions,
+            }
         if start:
             sources = [self.prompts[row.prompt].source for row in rows]
             ids, mask = pad_rows(sources, self.model.tokenizer.pad_token_id or 0, device)
@@ -250,10 +275,11 @@ class StateTable:
         self.free += rows.tolist()
 
     def cache(self, texts: Sequence[np.ndarray]) -> DynamicCache:
-        """Return the cache of texts given by their rows, all of one length."""
+        """Return the cache of texts given by their rows; what is on the left of one is padding."""
         assert self.table is not None
-        rows = torch.from_numpy(np.stack(texts)).to(self.table.device)
-        return _unflat(self.table[rows], self.shapes)
+        longest = max(map(len, texts))
+        rows = np.stack([np.pad(text, (longest - len(text), 0), mode="edge") for text in texts])
+        return _unflat(self.table[torch.from_numpy(rows).to(self.table.device)], self.shapes)
 
 
 def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[Shape]]:

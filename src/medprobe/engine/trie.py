@@ -1,7 +1,7 @@
 """A trie of token sequences: names with a common prefix share its nodes.
 
-Tokens without a branch are one node (a radix trie). Each distinct sequence ends in a leaf of its
-own, which has no tokens where another sequence continues after its end.
+A node has one token: what is unlikely ends there. Each distinct sequence ends in a leaf of its own,
+which has no token where another sequence continues after its end.
 """
 
 from collections import defaultdict
@@ -17,7 +17,6 @@ from medprobe.engine.slots import Slot
 Tokens = tuple[int, ...]
 
 ROOT: Final = 0
-EDGE: Final = 2  # tokens of a node at most: what is unlikely ends early
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,11 @@ class Trie:
 
     >>> trie = Trie.build([[5, 6], [5, 6, 7, 8], [9]])
     >>> [trie.edges[child] for child in trie.children[ROOT]]
-    [(5, 6), (9,)]
+    [(5,), (9,)]
     """
 
     parents: tuple[int, ...]
-    edges: tuple[Tokens, ...]  # the tokens of each node behind its parent's
+    edges: tuple[Tokens, ...]  # the token of each node behind its parent's, if it has one
     children: tuple[np.ndarray, ...]  # their numbers; a leaf has none
     rows: tuple[tuple[int, ...], ...]  # of a leaf: the indices of the sequences that end there
     name_counts: np.ndarray  # of a leaf: how many sequences end there, [nodes]
@@ -54,12 +53,8 @@ class Trie:
         waiting = [(ROOT, 0, part) for part in _branches(keys, 0, 0, len(keys))][::-1]
         while waiting:
             parent, depth, (low, high) = waiting.pop()
-            first, last = keys[low], keys[high - 1]
-            end = depth
-            limit = min(len(first), len(last), depth + EDGE)
-            while end < limit and first[end] == last[end]:
-                end += 1
-            node = len(edges)
+            first, node = keys[low], len(edges)
+            end = min(depth + 1, len(first))
             parents.append(parent)
             edges.append(first[depth:end])
             is_leaf = high - low == 1 and end == len(first)
@@ -95,6 +90,14 @@ class Trie:
         """Which nodes are leaves, [nodes]."""
         return self.name_counts > 0
 
+    @cached_property
+    def min_depths(self) -> np.ndarray:
+        """Tokens from the root to the nearest leaf below each node, [nodes]."""
+        depths = np.where(self.is_leaf, self.max_depths, np.iinfo(int).max)
+        for node in range(len(depths) - 1, ROOT, -1):
+            depths[self.parents[node]] = min(depths[self.parents[node]], depths[node])
+        return depths
+
     def leaves(self, node: int) -> np.ndarray:
         """Return the leaves below a node, or the leaf itself."""
         return node + np.flatnonzero(self.is_leaf[node : self.ends[node]])
@@ -114,6 +117,10 @@ class Trie:
             nodes.append(node)
             node = self.parents[node]
         return [*([top] if top != ROOT else []), *nodes[::-1]]
+
+    def paths(self, leaves: Sequence[int]) -> np.ndarray:
+        """Return the nodes from the root down to these leaves, without the root, sorted."""
+        return np.array(sorted({node for leaf in leaves for node in self.path(leaf)}), dtype=int)
 
     def tokens(self, node: int, top: int = ROOT) -> Tokens:
         """Return the tokens from the first of `top` to the end of `node`."""

@@ -1,7 +1,7 @@
 """A loaded model: a checkpoint of a folder or of the hub, and its answers to single prompts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -306,7 +306,7 @@ def predict_answers(prober: Method, tables: BenchmarkTables, k: int) -> pd.DataF
     """
     check_prompts(tables.queries)
     [task] = prober.tasks(tables, k)
-    predictions = prober.predict(task, prober.passes()[0])
+    predictions = prober.predict(replace(task, lists=True), prober.passes()[0])
     if predictions.empty:
         raise BadInput("ask", "no answer", "try another method")
     variant = predictions["variant"].iloc[0]

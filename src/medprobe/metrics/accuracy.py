@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.special import comb
 
 from medprobe.core import neutral
-from medprobe.core.tables import PART
+from medprobe.core.tables import PART, are_ahead
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
@@ -88,7 +88,8 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
-    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`;
+    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`, where
+    they are the best names and not those ahead of an answer (`core.tables.are_ahead`);
     `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
@@ -159,12 +160,13 @@ def _values_of_run(
     for k in KS:
         table[f"acc_at_{k}{WITHOUT}"] = (ranks_without <= k).to_numpy(float)
     subject = table.pop("subject").to_numpy()
-    first_predictions = (
-        predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
-    )
-    table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
-    if "unanswered" in predictions and predictions["unanswered"].notna().any():
-        table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
+    if not are_ahead(predictions):
+        first_predictions = (
+            predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
+        )
+        table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
+        if "unanswered" in predictions and predictions["unanswered"].notna().any():
+            table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
     return table
 
 

@@ -21,6 +21,7 @@ from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     MEMBER,
     Metadata,
+    are_ahead,
     metric_of_predictions,
     read_predictions,
     read_table,
@@ -30,6 +31,10 @@ from medprobe.report.layouts import RANKED, Layout
 from medprobe.report.page import environment
 from medprobe.report.sections import find_sections
 
+AHEAD_NOTE: Final = (
+    "Of a system marked “names ahead”, the names are those that decide: its best names up to the "
+    "best right answer, or ten that are ahead of it, which are not its best ones."
+)
 PIECE: Final = 100  # queries per file of answers
 MARKS: Final = np.array([*"0123456789a"])  # the first right rank; 0: none
 
@@ -38,7 +43,8 @@ MARKS: Final = np.array([*"0123456789a"])  # the first right rank; 0: none
 class Answers:
     """The answers of all systems to the queries of a benchmark, as a page shows them.
 
-    `content` is the part that the page loads at once. `systems` are `[model, method]`. `queries`
+    `content` is the part that the page loads at once. `systems` are `[model, method]`; `ahead` are
+    the numbers of those that show names ahead of the answer, not the best names. `queries`
     are `[id, subset, relation, subject, prompt, answers, heads]`, with heads only if they differ
     between queries. `best` has one text per system, with one letter per query: the first rank with
     a right answer (`a` is 10), `0` if there is none, `.` for a number, which is neither right nor
@@ -81,6 +87,7 @@ class RawAnswers:
 
     layout: Layout
     systems: list[list[str]]  # [model, method]
+    ahead: list[int]  # the systems that show names ahead of an answer
     queries: pd.DataFrame  # of the benchmark
     probed: np.ndarray  # bool: queries that any system answered; others have no answers [queries]
     candidates: pd.DataFrame
@@ -103,6 +110,7 @@ class RawAnswers:
         rows = enumerate(self.queries[self.probed].itertuples(), 1)
         content = {
             "systems": self.systems,
+            "ahead": self.ahead,
             "queries": [labels.query(row, number) for number, row in rows],
             "best": self.best,
             "piece": PIECE,
@@ -110,7 +118,7 @@ class RawAnswers:
             "ranked": self.layout.ranked,
             "right": self.layout.verdict,
             "called": self.layout.answers,
-            "note": self.layout.note,
+            "note": " ".join(filter(None, [self.layout.note, AHEAD_NOTE if self.ahead else ""])),
         }
         ranked = np.array([*places, -1], np.int32)[self.ranked]
         return Answers(content, [*names], ranked, self.hits)
@@ -160,7 +168,8 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
     width = len(layout.heads) or int(queries["heads"].map(len).max())
     predictions: dict[tuple[str, str], int] = {}
-    systems, has_hits, parts = [], [], []
+    systems: list[list[str]] = []
+    ahead, has_hits, parts = [], [], []
     for path, family in families.items():
         cells = {**layout.cells, **layout.numbers}[family]
         for table in read_predictions(path, is_compared, first=True):
@@ -169,6 +178,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
             rows = cells(table, queries)
             rows = rows[rows["query_id"].isin(queries["query_id"])]
             if len(rows):
+                ahead += [len(systems)] if are_ahead(table) else []
                 systems.append([path.parent.parent.name, method])
                 has_hits.append(family in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))
@@ -180,7 +190,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
     marks = np.where(ranked[:, :, 0] < 0, " ", marks)
     best = ["".join(letters) for letters in marks]
     return RawAnswers(
-        layout, systems, queries, probed, candidates, best, [*predictions], ranked, hits
+        layout, systems, ahead, queries, probed, candidates, best, [*predictions], ranked, hits
     )
 
 

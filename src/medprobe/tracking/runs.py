@@ -19,7 +19,9 @@ from medprobe import metrics
 from medprobe.core import places
 from medprobe.core.params import RESULT_KINDS, Params, has_results_only
 from medprobe.core.tables import (
+    AHEAD,
     Metadata,
+    are_ahead,
     candidate_hash,
     metric_of_predictions,
     read_predictions,
@@ -256,6 +258,7 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     main = next(read_predictions(path))
     main = main[main["replicate"] == main["replicate"].min()].copy()
     columns = ["query_id", "rank", "prediction_id", "score", "hit"]
+    columns += [AHEAD] if are_ahead(main) else []
     if text:
         columns.append("prediction")
     else:  # where names are all there is, they serve as ids

@@ -30,7 +30,7 @@ NOT_LOG_PROBS = (float("nan"), float("inf"), float("-inf"), 0.5)
 PARAMS = Params(
     models=Models(causal={"small": ModelParams()}, imported={NAME: ModelParams()}),
     benchmarks={"medlama": {"medlama": {}}},
-    methods={"causal": {"likelihood": {"medlama": {}}}},
+    methods={"causal": {"likelihood": {"medlama": {"lists": True}}}},
     score=ScoreParams(bootstrap=50),
 )
 SECTIONS = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"

@@ -205,13 +205,29 @@ def write_benchmark(folder: Path, *, families: bool = True) -> Scoring:
     return Scoring(ScoreParams(bootstrap=20), 1, "subject_id")
 
 
-def score(folder: Path, scoring: Scoring, answers: dict[str, str]) -> Scores:
+def score(folder: Path, scoring: Scoring, answers: dict[str, str], **more: object) -> Scores:
     rows = [
         ("", "", query, 1, text, "", -1.0, text.endswith("flu")) for query, text in answers.items()
     ]
     path = folder.parent / "predictions.parquet"
-    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "accuracy")
+    table = pd.DataFrame(rows, columns=PREDICTION_COLUMNS).assign(**more)
+    write_predictions(table, path, "accuracy")
     return score_table(path, folder, scoring)
+
+
+def test_names_ahead_of_an_answer_say_what_is_right_and_not_what_agrees(tmp_path: Path) -> None:
+    scoring = write_benchmark(tmp_path / "toy")
+    answers = {"brena#original#original": "flu", "brena#short#original": "cold"}
+    listed, ahead = (
+        score(tmp_path / "toy", scoring, answers, **more)["default"]
+        for more in ({}, {"ahead": True})
+    )
+    for subset, means in listed.items():
+        for mean, numbers in means.items() if "/signal:" not in subset else ():
+            expected = numbers.keys() - {"consistency", "subject_at_1"}
+            assert ahead.get(subset, {}).get(mean, {}) == {name: numbers[name] for name in expected}
+    tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)
+    assert "right_under_all" in tested and "consistency" not in tested
 
 
 def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def same_numbers(method: str, variants: list[str]) -> None:
     for model in ("llama", "small"):
         table = pd.read_parquet(places.PREDICTIONS / model / method / "drugs.parquet")
         tables.append(table[table["variant"].isin(variants)].reset_index(drop=True))
-    assert len(tables[0]) > 8
+    assert tables[0]["query_id"].nunique() == 4
     pd.testing.assert_frame_equal(*tables, atol=1e-5, rtol=1e-5)
 
 

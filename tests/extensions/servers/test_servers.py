@@ -127,6 +127,27 @@ def test_a_server_gives_the_numbers_of_the_model_in_this_process(
                 pd.testing.assert_frame_equal(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("per_token", [False, True])
+def test_a_server_proves_whether_an_answer_is_among_the_best(per_token, project, checkpoint):
+    queries = probing.queries(probing.PROMPTS[1:3] * 5)
+    queries["answers"] = [[NAMES[number % len(NAMES)]] for number in range(len(queries))]
+    queries["query_id"] = [f"q{number}" for number in range(len(queries))]
+    task = probing.task(queries, probing.candidates(NAMES), 3)
+    with serving(checkpoint) as (url, _):
+        record = proved(project(url, "causal", tokenizer=str(checkpoint)))
+        tables = []
+        for folder, lists in ((record, False), (checkpoint, True)):
+            chosen = Likelihood.Settings(per_token=per_token, lists=lists)
+            tables.append(Likelihood(folder, chosen, ENGINE, 1).predict(task, ""))
+    right = queries.set_index("query_id")["answers"].str[0]
+    ranks = []
+    for table in tables:
+        hits = table[table["prediction"] == right.loc[table["query_id"]].to_numpy()]
+        ranks.append(hits[hits["rank"] <= 3].set_index(["variant", "query_id"])["rank"])
+    assert 0 < len(ranks[0]) < len(queries) * (1 + per_token)
+    pd.testing.assert_series_equal(*ranks)
+
+
 def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_checkpoint):
     chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
     with serving(chat_checkpoint) as (url, server):

@@ -189,6 +189,13 @@ def test_settings_of_sweeps_are_not_scored(benchmark: Path) -> None:
     assert signals == {"default": True, "original": True, "step-50": False}
 
 
+def test_names_ahead_of_an_answer_say_nothing_of_trust(benchmark: Path) -> None:
+    table = make_predictions(*((f"q{i}", [("Fever", "C0", -1.0 * i, True)]) for i in range(8)))
+    subsets = score(benchmark, table.assign(ahead=True), "accuracy")["default"]
+    assert subsets["full"]["micro"]["acc_at_1"]["value"] == pytest.approx(8 / 24, abs=1e-6)
+    assert not any("signal" in subset for subset in subsets)
+
+
 def test_a_judgment_is_trusted_by_how_far_it_is_from_one_half(benchmark: Path) -> None:
     pair = {True: [("a", "", 0.9, True), ("b", "", 0.2, False)], False: [("a", "", 0.4, True)]}
     parts = [(f"q{i}", pair[i < 11]) for i in range(16)]

@@ -142,6 +142,12 @@ def test_a_sheet_says_nothing_of_the_model_and_the_seed_draws_it(truth: Truth) -
 
 
 @pytest.mark.slow
+def test_names_ahead_of_an_answer_are_not_rated(truth: Truth) -> None:
+    write_predictions(pd.read_parquet(TABLE).assign(ahead=True), TABLE, "accuracy")
+    with pytest.raises(BadInput, match="not its best names; set lists: true"):
+        draw("ann")
+
+
 def test_experts_find_the_true_accuracy(truth: Truth) -> None:
     """Three raters, each wrong in 1 of 50 ratings: by majority hardly one in a thousand."""
     folder = draw("anna", "ben", "cleo")

@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table
+from medprobe.core.tables import QUERY_COLUMNS, SLOT, are_ahead, read_table
 from medprobe.papers.medlama.sheets import FOLDER, write_folder
 from medprobe.papers.medlama.sheets import with_blank as as_text
 
@@ -79,8 +79,15 @@ def _predictions(
 
 
 def _best(path: Path) -> pd.DataFrame:
-    """Read the best predictions of a table's main variant and first replicate."""
+    """Read the best predictions of a table's main variant and first replicate.
+
+    Raises:
+        BadInput: The table does not list them.
+    """
     table = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction"])
+    if are_ahead(table):
+        problem = "holds the names ahead of each query's answer, not its best names"
+        raise BadInput(path, problem, "set lists: true of the method, and run `medprobe repro`")
     table = table[table["variant"] == table["variant"].min()]
     table = table[table["replicate"] == table["replicate"].min()]
     return table[table["rank"] <= DEPTH]

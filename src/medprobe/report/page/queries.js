@@ -1,6 +1,6 @@
 // Two systems side by side, query by query. report/queries.py documents `content` and the pieces.
 // The selection is saved in the URL: #a=…&b=…&k=1&show=only-a&relation=…&query=…
-const { systems, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
+const { systems, ahead, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
   data(document.getElementById("content"));
 const called = systems.map(([model, method]) => `${model} · ${method}`);
 const SHOWN = 100; // rows at first
@@ -220,7 +220,8 @@ async function detail(at) {
     if (place >= names.length) return "";
     return hits.includes(place + 1) ? node("b", { textContent: `✓ ${names[place]}` }) : names[place];
   };
-  const lines = answering.map(system => [called[system], ...own.map((_, place) => cell(system, place))]);
+  const name = system => called[system] + (ahead.includes(system) ? " (names ahead)" : "");
+  const lines = answering.map(system => [name(system), ...own.map((_, place) => cell(system, place))]);
   box.replaceChildren(
     node("h2", { textContent: id }),
     node("p", { textContent: [kind, prompt || subject].filter(Boolean).join(": ") }),

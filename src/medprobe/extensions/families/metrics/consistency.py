@@ -2,7 +2,9 @@
 
 Of the subsets whose queries are the families of a benchmark (`core.tables.is_families`). First
 answers are equal if they have one identifier, or are equal by the benchmark's rule. A query without
-a prediction agrees with no other, and is wrong.
+a prediction agrees with no other, and is wrong. A table that does not list the best names
+(`core.tables.are_ahead`) says whether first answers are right, and not what they are: it has no
+`consistency`.
 
 Sources: Elazar et al. 2021 (ParaRel), agreement over pairs of wordings; Gallifant et al.
 2024 (RABBITS), names of drugs.
@@ -16,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
-from medprobe.core.tables import ORIGINAL, read_about
+from medprobe.core.tables import ORIGINAL, are_ahead, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.comparisons import holm, permutation
 from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
@@ -63,10 +65,13 @@ class Consistency(Scorer):
         members = read_members(predictions, benchmark, scoring)
         if members.empty:
             return {}
-        scores = summarise(by_family(members), scoring, self.METRICS)
         columns = by_column(members)
-        for part in (by_change(members), columns):
-            add_scores(scores, summarise(part, scoring, self.METRICS))
+        tables = [by_family(members), by_change(members), columns]
+        if are_ahead(predictions):
+            tables = [table.drop(columns="consistency") for table in (tables[0], columns)]
+        scores: Scores = {}
+        for table in tables:
+            add_scores(scores, summarise(table, scoring, self.METRICS))
         for row in change_tests(columns, scoring).itertuples():
             numbers = scores[row.variant or "default"][row.subset]["micro"]
             for name in ("acc_at_1_change_p", "acc_at_1_change_p_holm"):
@@ -78,7 +83,8 @@ class Consistency(Scorer):
         members = read_members(predictions, benchmark, scoring)
         if members.empty:
             return pd.DataFrame(columns=[*KEYS, "subset", "cluster", "answer", "weight"])
-        return weighted(by_family(members))
+        families = weighted(by_family(members))
+        return families.drop(columns="consistency") if are_ahead(predictions) else families
 
 
 def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:

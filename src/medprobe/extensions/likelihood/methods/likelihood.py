@@ -20,7 +20,9 @@ from medprobe.backends import base, finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import RankingSettings
+from medprobe.core.tables import AHEAD
 from medprobe.engine import masked, ranking
+from medprobe.engine.ahead import cut_behind
 from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
@@ -47,13 +49,16 @@ class Likelihood(Method):
     class Settings(RankingSettings):
         """What is searched for, and how masked models are scored.
 
-        Names are ranked by the total; with `per_token` by the mean as well. A search for both reads
-        ten to a hundred times the tokens under a model that knows the names.
+        Names are ranked by the total; with `per_token` by the mean as well, which costs more.
+
+        Under causal and encoder-decoder models, whether an answer is among the k best is proved by
+        the names ahead of it (`engine.ahead`), and exact. The rows of a query are then its best
+        names up to its best answer; or k names ahead of that, which are not the best ones. With
+        `lists` they are the k best names (`engine.best_first`), which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
-        candidates, or the first rank after them if no answer is a candidate.
-
-        Causal and encoder-decoder models are searched (`engine.best_first`); the ranking is exact.
+        candidates, or the first rank after them if no answer is a candidate. The best names are
+        then listed, too.
 
         Each score of a masked model takes a pass per token, so only the names that mask average
         ranks among the best `shortlist` are scored; 0 means all names.
@@ -62,8 +67,13 @@ class Likelihood(Method):
         per_token: bool = False
         """Rank by the mean log-probability per token too. The sum alone reads a tenth to a
         hundredth of the tokens if the model knows the names."""
+        lists: bool = False
+        """Causal and encoder-decoder models: list the ten best names of each query. Otherwise only
+        the names that decide whether an answer is among them. Trust, consistency and experts'
+        ratings need lists; accuracy is the same, and takes a twentieth of the tokens."""
         ranks: bool = False
-        """Record the rank of the best answer among all candidates (`answer_rank`)."""
+        """Record the rank of the best answer among all candidates (`answer_rank`); lists the best
+        names, too."""
         shortlist: int = Field(50, ge=0)
         """Masked models: score only this many names per query, the best by mask average. 0: all
         names."""
@@ -92,7 +102,7 @@ class Likelihood(Method):
             self.backend = finder.find(checkpoint, self.kind, engine)
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best names of each query and variant.
+        """The k best names of each query and variant, or the names ahead of its best answer.
 
         Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
         name that does not fit into the model's window.
@@ -106,6 +116,11 @@ class Likelihood(Method):
     def requests(self, task: Task, pass_: str) -> int:
         """One for each prompt and name."""
         return len(task.label_by_prompt) * task.benchmark_candidates["name"].nunique()
+
+    def _lists(self, task: Task) -> bool:
+        """Whether the best names are listed, or what decides about the answers."""
+        settings = self.settings
+        return self.kind == "masked" or settings.lists or settings.ranks or task.lists
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
@@ -121,6 +136,7 @@ class Likelihood(Method):
             task.k,
             answers=[answer_indices for _, answer_indices in label_by_key],
             variants=len(VARIANTS) if self.settings.per_token else 1,
+            ahead=not self._lists(task),
         )
         inputs = self.backend.tokenize(prompts, labels)
         rankings = self.backend.find_likeliest(inputs, labels, aim)
@@ -130,7 +146,11 @@ class Likelihood(Method):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
                     rank_columns["answer_rank"] = result.rank or len(names) + 1
-                named_scores = [(names[i], score) for i, score in result.names]
+                ranked_names = result.names
+                if aim.ahead:
+                    rank_columns[AHEAD] = True
+                    ranked_names = cut_behind(result).names  # a backend may have listed the best
+                named_scores = [(names[i], score) for i, score in ranked_names]
                 for row in ranking.prediction_rows(query_id, named_scores, variant):
                     yield {**row, **rank_columns}
 
@@ -157,8 +177,8 @@ class Likelihood(Method):
                     yield {**row, **rank_columns}
 
     def _answer_indices(self, task: Task, names: list[str]) -> list[list[int]]:
-        """For each query the indices of the names that are right, where their ranks are wanted."""
-        if not self.settings.ranks:
+        """For each query the indices of the names that are right, where these are needed."""
+        if self._lists(task) and not self.settings.ranks:
             return [[] for _ in task.query_labels]
         indices_by_text: dict[str, list[int]] = {}
         for i, name in enumerate(names):

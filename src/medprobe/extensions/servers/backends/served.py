@@ -6,7 +6,7 @@ for a query, or draws. Names are ranked one request a name: a server has no sear
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, prompt_texts, texts
 from medprobe.engine.best_first import VariantRanking
+from medprobe.engine.by_name import Readings
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
 from medprobe.engine.slots import answer_ids
@@ -209,19 +210,33 @@ class Served:
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """By the echo of each filled prompt."""
+        """By the echo of filled prompts: of each name, or of those that decide."""
         self.require("echo", "the ranking of names")
         names = ranking.names
-        rankings = []
+        rankings: list[list[VariantRanking]] = []
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
             ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
             rows = [slot.fill(name_ids) for name_ids in ids]
-            echoes = [scores[slot.forced :] for scores in self.echo(rows, [label] * len(rows))]
-            totals = [sum(scores) for scores in echoes]
-            means = [sum(scores) / len(scores) for scores in echoes]
             right = ranking.answers[i] if ranking.answers else ()
-            by_variant = (totals, means)[: ranking.variants]
-            rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
+
+            def echoes(
+                places: Sequence[int],
+                rows: Any = rows,
+                start: int = slot.forced,
+                where: str = label,
+            ) -> list[list[float]]:
+                asked = [rows[place] for place in places]
+                return [scores[start:] for scores in self.echo(asked, [where] * len(asked))]
+
+            if ranking.ahead:
+                readings = Readings([row[slot.forced :] for row in rows], echoes)
+                rankings.append(_rank_ahead(readings, right, ranking))
+            else:
+                log_probs = echoes(range(len(rows)))
+                totals = [sum(scores) for scores in log_probs]
+                means = [sum(scores) / len(scores) for scores in log_probs]
+                by_variant = (totals, means)[: ranking.variants]
+                rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
             report_progress(1, "queries")
         return rankings
 
@@ -256,6 +271,19 @@ class Served:
             turns, question, _, system = prompt
             return {"messages": prompt_texts.chat_messages(turns, question, system)}
         return {"prompt": prompt.partition(SLOT)[0].rstrip(" "), "stop": [separator]}
+
+
+def _rank_ahead(
+    readings: Readings, answers: Sequence[int], ranking: Ranking
+) -> list[VariantRanking]:
+    """Rank for each variant the names that decide about answers."""
+    rankings = []
+    for variant in range(ranking.variants):
+        places, scores = readings.find_ahead(answers, ranking.k, per_token=bool(variant))
+        right = [place for place, i in enumerate(places) if i in answers]
+        ranked = rank_by_scores(scores, ranking.k, right)
+        rankings.append(replace(ranked, names=[(places[i], s) for i, s in ranked.names]))
+    return rankings
 
 
 def echo_body(row: Sequence[int]) -> Body:

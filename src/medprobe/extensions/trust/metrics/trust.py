@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule, uncased
-from medprobe.core.tables import CANDIDATE_COLUMNS, read_about, read_table
+from medprobe.core.tables import CANDIDATE_COLUMNS, are_ahead, read_about, read_table
 from medprobe.extensions.chat.metrics.judgment import auroc, judged_right
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import values
@@ -89,8 +89,11 @@ class Trust(Scorer):
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score each signal as a part `<subset>/signal:<name>`, which has means only.
 
-        Settings of sweeps are not scored: the page shows no signals of theirs.
+        Settings of sweeps are not scored: the page shows no signals of theirs. Nor are tables that
+        do not list the best names, whose scores say nothing of how sure a model is.
         """
+        if are_ahead(predictions):
+            return {}
         predictions = predictions[predictions["variant"].map(is_compared).astype(bool)]
         rows = self.signals(predictions, read_queries(benchmark, scoring.cluster), benchmark)
         scores: Scores = {}

@@ -25,6 +25,7 @@ import pandas as pd
 
 from medprobe.core.tables import (
     QUERY_COLUMNS,
+    are_ahead,
     metric_of_predictions,
     read_predictions,
     read_table,
@@ -57,8 +58,13 @@ class Expert(Scorer):
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
-        """Score each variant by each evaluation of the benchmark, named as a part of its subset."""
+        """Score each variant by each evaluation of the benchmark, named as a part of its subset.
+
+        Tables that do not list the best names are not scored.
+        """
         scores: Scores = {}
+        if are_ahead(predictions):
+            return scores
         for evaluation in find_prediction_evaluations(benchmark, scoring.benchmarks):
             for variant, rows in predictions.groupby("variant", sort=True):
                 if numbers := _scores(evaluation, rows, benchmark, scoring):
@@ -76,6 +82,7 @@ class Expert(Scorer):
         parts = [
             judge_queries(evaluation, predictions).assign(subset=evaluation.subset)
             for evaluation in rated
+            if not are_ahead(predictions)
         ]
         table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
         return table.assign(cluster=table["query_id"], weight=1.0)
