@@ -25,11 +25,10 @@ from medprobe.metrics.results import (
 )
 from medprobe.pipeline import outputs
 from medprobe.report import results as page
-from medprobe.report.baselines import baselines
 from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
-from medprobe.report.verdicts import verdict
+from medprobe.report.verdicts import baselines, verdict
 
 LEADERBOARD: Final = "leaderboard"
 BESTS: Final = (
@@ -172,7 +171,9 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])
         strongest = next(iter(baselines(tables, row)), None) if is_system else None
-        unbeaten.append(strongest is not None and bool(strongest.mark))
+        unbeaten.append(
+            strongest is not None and strongest.clear is not None and not strongest.beaten
+        )
     return pd.Series(unbeaten, index=rows.index)
 
 
