@@ -44,7 +44,7 @@ LEGEND: Final = (
     "model's method is the one with its best value that is shown to beat the baseline, which "
     "favours models with many methods."
 )
-HEADS: Final = ("model", "value", "baseline", "above it", "next model, same method")
+HEADS: Final = ("model", "value", "baseline", "above it", "above the next model")
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,12 @@ def _baseline(ranking: Standing, strongest: Baseline) -> list[str | Cell]:
 
 
 def _next(ranking: Standing, rival: pd.Series, test: Verdict | None) -> Cell:
-    value = format_without_unit(ranking.metric, rival["value"])
+    """The difference to the next model, which is named below it."""
+    name = f"{rival['model']} {format_without_unit(ranking.metric, rival['value'])}"
     gap = difference(ranking.metric, test)
-    tested = f"{gap.text}, {gap.note}" if isinstance(gap, Cell) else "not tested"
-    return Cell(str(rival["model"]), note=f"{value} ({tested})")
+    if not isinstance(gap, Cell):
+        return Cell(MISSING, note=f"{name}\nnot tested")
+    return Cell(gap.text, gap.sort, note=f"{name}\n{gap.note}")
 
 
 def _interval(ranking: Standing, row: pd.Series) -> str:
@@ -288,7 +290,7 @@ def _beside(ranking: Standing, first: First, other: First) -> str:
     (best, strongest), (row, _) = first, other
     value = _in_words(ranking, row["value"])
     if strongest and strongest.clear is not None and not strongest.beaten:
-        return "; nor is any other model"
+        return "; nor is any other of these models"
     if row["value"] == best["value"]:
         return f"; {row['model']} has the same"
     if (row["value"] < best["value"]) == ranking.lower:

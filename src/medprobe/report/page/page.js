@@ -82,7 +82,7 @@ function showModels(view, models) {
   $("[data-series]", view).forEach(mark =>
     mark.classList.toggle("faint", hidden(named(mark.dataset.series), models)));
   $("tbody tr", view).forEach(row => {
-    row.hidden = hidden([...row.cells].flatMap(cell => named(cell.textContent)), models);
+    row.hidden = hidden([...row.cells].flatMap(cell => named(cell.firstChild?.textContent ?? "")), models);
   });
   $(".answer", view).forEach(answer => showAnswer(answer, models));
 }
@@ -130,6 +130,7 @@ function show() {
   $(".parts a", open).forEach(anchor => {
     anchor.hash = link((anchor.dataset.view ??= decode(anchor.hash.slice(1))), choices);
   });
+  $(".answer a").forEach(anchor => { anchor.hash = link(anchor.textContent, modelChoice); });
   $("button", group).forEach(button =>
     button.setAttribute("aria-pressed", models.includes(button.textContent)));
   $(".choice", open).forEach(box => box.update());

@@ -10,7 +10,13 @@ from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.figures import plots, relations
-from medprobe.report.figures.rows import Drawing, by_value, comparable, without_sweeps
+from medprobe.report.figures.rows import (
+    Drawing,
+    by_value,
+    comparable,
+    without_repeats,
+    without_sweeps,
+)
 from medprobe.report.leaderboard import standing, table
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import HALF, Results
@@ -99,8 +105,10 @@ def _drawn(
         return []
     by_chance = chance(results, benchmark, subset, name)
     lower = metric(name).better_on(subset) == "lower"
+    rows = rows[rows["metric"] == name]
+    distinct = without_repeats(rows)
     plot = plots.intervals(
-        by_value(rows[rows["metric"] == name], "method", lower=lower),
+        by_value(distinct, "method", lower=lower),
         "method",
         "model",
         plots.label(name, "macro"),
@@ -113,6 +121,7 @@ def _drawn(
         f"{describe_interval(results, benchmark, name)}"
         + ("" if by_chance is None else "; the dotted line is chance")
         + "."
+        + _repeats(rows, distinct)
     )
     return [Drawing(f"{benchmark}-{subset}-models", plot, caption)]
 
@@ -137,14 +146,25 @@ def _all_metrics(results: Results, benchmark: str, subset: str) -> list[Block]:
     """Tables of the systems with the same metrics, for each mean; the best is first."""
     rows = without_sweeps(results.rows(benchmark, subset=subset))
     blocks: list[Block] = []
-    for names in _groups(rows[rows["relation"].isin(MEANS)]):
+    rows = rows[rows["relation"].isin(MEANS)]
+    for names in _groups(rows):
+        shown = rows[rows["metric"].isin(names)]
+        distinct = without_repeats(shown)
+        caption = ("" if blocks else CAPTION) + _repeats(shown, distinct)
         tables = {
-            mean: _table(results, of_mean, names, "" if blocks else CAPTION)
+            mean: _table(results, of_mean, names, caption)
             for mean in MEANS
-            if len(of_mean := rows[(rows["relation"] == mean) & rows["metric"].isin(names)])
+            if len(of_mean := distinct[distinct["relation"] == mean])
         }
         blocks.append(Choice("Mean", tables))
     return blocks
+
+
+def _repeats(rows: pd.DataFrame, distinct: pd.DataFrame) -> str:
+    """Which methods are not shown, as their numbers are those of another variant."""
+    methods = sorted(set(rows["method"]) - set(distinct["method"]))
+    text = f" Not shown, as digit for digit the same as another variant: {', '.join(methods)}."
+    return text if methods else ""
 
 
 def _groups(rows: pd.DataFrame) -> list[list[str]]:
