@@ -6,10 +6,11 @@ import pandas as pd
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
+from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON
-from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.metrics.significance import CHANCE, SIGNIFICANCE
 from medprobe.report.blocks import Answer
-from medprobe.report.leaderboard import Standing, leaderboard, main_standing, standing
+from medprobe.report.leaderboard import Standing, leaderboard, standing
 from medprobe.report.results import Results
 
 
@@ -84,13 +85,12 @@ def test_the_first_screen() -> None:
 def test_what_a_coin_reaches_is_no_headline() -> None:
     """Of twenty names ten are half: acc@1 is shown in place of acc@10."""
     rows = [{**row("facts", "one", 0.6), "metric": "acc_at_10"}, row("facts", "one", 0.5)]
-    counted = {"subset": ["full"], "relation": ["treats"], "chance_at_1": [0.05]}
     metadata = {"facts": replace(METADATA, primary_metric="acc_at_10")}
     for guessing, metric in ((0.5, "acc_at_1"), (0.4, "acc_at_10")):
-        statistics = {"facts": pd.DataFrame({**counted, "chance_at_10": [guessing]})}
-        page_results = replace(results(rows, []), benchmarks=metadata, statistics=statistics)
-        found = main_standing(page_results, "facts")
-        assert found and found.metric == metric
+        chance = {**row("facts", BASELINE, guessing, CHANCE), "metric": "acc_at_10"}
+        priors = pd.DataFrame([chance], columns=COMPARISON)
+        page_results = replace(results(rows, []), benchmarks=metadata, priors=priors)
+        assert page_results.headline("facts") == metric
 
 
 def test_where_low_is_good_the_lowest_leads() -> None:

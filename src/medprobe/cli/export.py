@@ -39,9 +39,9 @@ LEFT_OUT: Final = (
     "Left out: controls, the settings of sweeps, and variants that rank other names than the rest."
 )
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
-TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
+TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = (
-    "‡: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
+    "†: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
     "method's controls."
 )
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
@@ -120,7 +120,8 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         metadata = results.benchmark(benchmark)
         every = select(results.comparison, benchmark=benchmark)
         rows = select(every, relation="macro")
-        name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        subset = subsets(rows, metadata)[0]
+        name = page.headline_metric(rows, metadata, subset)
         means = select(rows, subset=subset, metric=name)
         means = page.comparable(select_systems(means, main_variants(every)))
         lower = about(name).better_on(subset) == "lower"
@@ -213,7 +214,7 @@ def _method(column: Column, row: dict[str, Any]) -> str:
 
 
 def _marks(row: dict[str, Any]) -> str:
-    return ("†" if row["worse"] else "") + ("‡" if row["unbeaten"] else "")
+    return ("†" if row["unbeaten"] else "") + ("‡" if row["worse"] else "")
 
 
 def _escaped(text: str) -> str:

@@ -27,12 +27,10 @@ from medprobe.report.verdicts import (
     Baseline,
     Verdict,
     baselines,
-    chance,
     difference,
     verdict,
 )
 
-COIN: Final = 0.5  # a metric that guessing brings so far says little
 STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
 LEGEND: Final = (
     "Values are means over relations (macro), with intervals in brackets; there is none for fewer "
@@ -99,7 +97,9 @@ def standing(results: Results, benchmark: str, subset: str, name: str) -> Standi
 
 def leaderboard(results: Results) -> list[Chapter]:
     """The chapter that comes before all others, or nothing where no benchmark has numbers."""
-    rankings = [ranking for name in results.benchmarks if (ranking := main_standing(results, name))]
+    rankings = [
+        ranking for name in results.benchmarks if (ranking := _first_standing(results, name))
+    ]
     if not rankings:
         return []
     firsts = {ranking.benchmark: _first_by_model(ranking) for ranking in rankings}
@@ -118,18 +118,9 @@ def leaderboard(results: Results) -> list[Chapter]:
     return [Chapter("leaderboard", title, [*_synthetic(results)], parts)]
 
 
-def main_standing(results: Results, benchmark: str) -> Standing | None:
-    """The systems by the main metric, or by acc@1 where guessing reaches half of the main one."""
-    subset, name = results.main_subset(benchmark), results.primary(benchmark)
-    by_chance = chance(results, benchmark, subset, name)
-    if name.startswith("acc_at_") and by_chance is not None and by_chance >= COIN:
-        return standing(results, benchmark, subset, "acc_at_1")
-    return standing(results, benchmark, subset, name)
-
-
 def answer(results: Results, benchmark: str) -> list[Block]:
     """The sentence and the drawing of a benchmark, or nothing where it has no numbers."""
-    ranking = main_standing(results, benchmark)
+    ranking = _first_standing(results, benchmark)
     return [_answer(ranking, _first_by_model(ranking)), *legend()] if ranking else []
 
 
@@ -189,6 +180,11 @@ def _next(ranking: Standing, rival: pd.Series, test: Verdict | None) -> Cell:
 def _interval(ranking: Standing, row: pd.Series) -> str:
     ends = (format_without_unit(ranking.metric, row[end]) for end in ("low", "high"))
     return "" if pd.isna(row["low"]) else f"[{', '.join(ends)}]"
+
+
+def _first_standing(results: Results, benchmark: str) -> Standing | None:
+    subset, name = results.main_subset(benchmark), results.headline(benchmark)
+    return standing(results, benchmark, subset, name)
 
 
 First = tuple[pd.Series, Baseline | None]
