@@ -2,8 +2,8 @@
 
 python -m bench.pictures ../drugs
 
-They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and of
-the project in ../drugs that docs/tutorial.md makes.
+They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and
+of the project in ../drugs that docs/tutorial.md makes.
 """
 
 import json
@@ -36,7 +36,7 @@ View = tuple[str, int, int, bool, str]  # address, width, height, dark, element 
 VIEWS: Final[dict[str, View]] = {
     "leaderboard": ("index.html", 1280, 820, False, "#leaderboard .bars"),
     "phone": (
-        *("index.html?models=taught,untaught", 390, 844, True),
+        *("index.html#leaderboard?models=taught,untaught", 390, 844, True),
         "#leaderboard .bars",
     ),
 }
