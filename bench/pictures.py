@@ -1,8 +1,9 @@
-"""The documents' pictures, taken in a headless browser (see `browser.py`) after `medprobe repro`:
+"""All pictures of the documents, taken in a headless browser (see `browser.py`):
 
-python -m bench.pictures                      # of the page in reports/
-python -m bench.pictures mlflow               # of two runs compared in MLflow's pages
-python -m bench.pictures tutorial ../drugs    # of the project that docs/tutorial.md makes
+python -m bench.pictures ../drugs
+
+They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and
+of the project in ../drugs that docs/tutorial.md makes.
 """
 
 import json
@@ -33,22 +34,14 @@ RUNS: Final = ("taught · mask_average", "untaught · mask_average")  # on medla
 PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
 View = tuple[str, int, int, bool, str]  # address, width, height, dark, element to wait for
 VIEWS: Final[dict[str, View]] = {
-    "leaderboard": ("index.html", 1280, 820, False, "#leaderboard table"),
-    "benchmark": (
-        *("index.html#medlama?models=taught,untaught", 1280, 900, False),
-        "#medlama svg",
-    ),
-    "query": (
-        *("queries/medlama.html#show=only-a&query=has_physiologic_effect-0002", 1280, 900, False),
-        "#query table",
-    ),
-    "phone-dark": (
-        *("index.html#medlama?models=taught,untaught", 420, 820, True),
-        "#medlama svg",
+    "leaderboard": ("index.html", 1280, 820, False, "#leaderboard .bars"),
+    "phone": (
+        *("index.html#leaderboard?models=taught,untaught", 390, 844, True),
+        "#leaderboard .bars",
     ),
 }
 TUTORIAL: Final[dict[str, View]] = {
-    "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#leaderboard table"),
+    "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#leaderboard .bars"),
     "tutorial-query": (
         *("outputs/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
         "#query table",
@@ -119,16 +112,14 @@ def served(tracking: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Take the pictures that the arguments choose."""
+    """Take all pictures."""
     if reason := find_missing():
         sys.exit(f"no browser: {reason}")
-    match sys.argv[1:]:
-        case ["mlflow"]:
-            of_mlflow()
-        case ["tutorial", folder]:
-            of_page(Path(folder), TUTORIAL)
-        case _:
-            of_page(REPORTS, VIEWS)
+    if len(sys.argv) != 2:
+        sys.exit("expected: python -m bench.pictures FOLDER, the project of docs/tutorial.md")
+    of_page(REPORTS, VIEWS)
+    of_page(Path(sys.argv[1]), TUTORIAL)
+    of_mlflow()
 
 
 if __name__ == "__main__":

@@ -72,9 +72,9 @@ def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(page_results
     assert table.loc[("taught", "contrastive"), "best"]
     assert table.loc[("untaught", "contrastive"), "worse"]
     markdown = export(page_results, "made_up", "markdown")
-    assert "**75.0** [" in markdown and "5.0† [" in markdown
+    assert "**75.0** [" in markdown and "5.0‡ [" in markdown
     latex = export(page_results, "made_up", "latex")
-    assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\dagger$\\{\scriptsize [" in latex
+    assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\ddagger$\\{\scriptsize [" in latex
 
 
 def test_who_is_not_shown_to_beat_the_prior_is_marked(
@@ -87,7 +87,7 @@ def test_who_is_not_shown_to_beat_the_prior_is_marked(
     monkeypatch.setattr("medprobe.pipeline.stages.compare.write_page", lambda *results: None)
     compare(PARAMS)
     markdown = export(results(tmp_path), "made_up", "markdown")  # ten answers: p .06 for taught
-    assert "75.0**‡ [" in markdown and "5.0†‡ [" in markdown and "‡: not shown" in markdown
+    assert "75.0**† [" in markdown and "5.0†‡ [" in markdown and "†: not shown" in markdown
     assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
     path = Path("reports/significance.csv")
     tests = pd.read_csv(path)

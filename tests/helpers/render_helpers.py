@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from helpers import FIXTURES
-from medprobe.report.blocks import Block, Cell, Chapter, Choice, Folded, Links, Part, Table
+from medprobe.report.blocks import Answer, Block, Cell, Chapter, Choice, Folded, Links, Part, Table
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.page import render
 from medprobe.report.results import Results
@@ -50,6 +50,14 @@ def lines(block: Chapter | Part | Block) -> Iterator[str]:
         yield from [block.caption] if block.caption else []
         for row in (block.heads, *block.rows):
             yield f"| {' | '.join(map(cell_text, row))} |"
+    elif isinstance(block, Answer):
+        yield block.says
+        yield f"({block.benchmark}: {block.about}; from {block.left} to {block.right})"
+        for bar in block.bars:
+            places = ", ".join(f"{key} {place:.1f}" for key, place in bar.places.items())
+            sign = "●" if bar.known else "○"
+            yield f"{sign} {bar.model} {bar.number} [{places}] {bar.about}"
+            yield from (f"  {bar.says}{text}." for text in bar.beside.values())
     elif isinstance(block, Drawing | Links):
         yield f"[{block.file if isinstance(block, Drawing) else type(block).__name__.lower()}]"
     else:

@@ -92,7 +92,7 @@ def test_forty_rows_and_two_lines_reach_the_leaderboard(project: Project) -> Non
     assert len(rows) and (rows["value"] == 1).all()  # four names, ten answers
     page = (project.folder / "reports/index.html").read_text()
     leaderboard = page[page.index('id="leaderboard"') : page.index('id="drugs"')]
-    assert "<td>drugs<small>full, acc@1 (%)</small></td>" in leaderboard
+    assert "<td>drugs<small>full, acc@1, %</small></td>" in leaderboard
     assert "drugs (full), acc@1 by mask_average" in export(project, "markdown")
 
 

@@ -116,15 +116,14 @@ def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project:
     assert set(models["model"]) == {"taught", "untaught"}
     summary = json.loads((project.folder / "metrics/summary.json").read_text())
     page = html.parse(project.folder / "reports/index.html")
-    best = page.xpath("//h3[@id='leaderboard/by-model']/following::table")[0]
-    heads = [cell.text_content() for cell in best.iter("th")]
+    numbers = page.xpath("//h3[@id='leaderboard/all-of-these-numbers']/following::table")[0]
+    lines = {tuple(cell.text for cell in line[:2]): line for line in numbers.iter("tr")}
     client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
     experiments = {item.name: item.experiment_id for item in client.search_experiments()}
     for row in models.itertuples():
         value = pytest.approx(row.value, abs=1e-6)
         assert summary[row.benchmark][row.model][row.method_name] == value
-        [cells] = [list(line) for line in best.iter("tr") if line[0].text_content() == row.model]
-        assert float(cells[heads.index(row.benchmark)].get("data-sort")) == value
+        assert float(lines[row.benchmark, row.model][2].get("data-sort")) == value
         named = f"attributes.run_name = '{row.model} · {row.method_name}'"
         [run] = client.search_runs([experiments[row.benchmark]], named)
         assert run.data.metrics[f"main_{row.metric}"] == value

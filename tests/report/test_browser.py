@@ -1,6 +1,7 @@
 """The page in a headless browser, opened from disk without a network: what readers see and do."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,9 @@ from helpers.browser import find_missing, open_browser, set_view
 from helpers.toy_project import METADATA, NAMED, project
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
+from medprobe.core.tables import BASELINE
 from medprobe.metrics.comparisons import permutation
+from medprobe.pipeline.stages.baseline import baseline
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
 from medprobe.pipeline.stages.significance import significance
@@ -48,6 +51,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
         taught = places.PREDICTIONS / "taught"
         shutil.copytree(taught / "contrastive", taught / "answering")
+        baseline("made_up")
         score(PARAMS)
         significance(PARAMS)
         compare(PARAMS)
@@ -68,11 +72,30 @@ def many_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     results = Results(
         comparison=pd.concat(copies, ignore_index=True).fillna({"subset": ""}),
         significance=tables["significance"],
+        priors=tables["comparison"][tables["comparison"]["model"] == BASELINE],
         benchmarks={"made_up": METADATA},
     )
     folder = tmp_path_factory.mktemp("many")
     write_page(results, [], {}, folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def single_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of one model each: one that knows much, and one that knows nothing."""
+    tables = {name: pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance")}
+    table, tests = (rows.fillna({"subset": ""}) for rows in tables.values())
+    of_baseline, pages = table[table["model"] == BASELINE], {}
+    for model in ("taught", "untaught"):
+        results = Results(
+            comparison=table[table["model"] == model],
+            significance=tests,
+            priors=of_baseline,
+            benchmarks={"made_up": METADATA},
+        )
+        pages[model] = tmp_path_factory.mktemp(model)
+        write_page(results, [], {}, pages[model])
+    return pages
 
 
 @pytest.fixture(scope="module")
@@ -151,14 +174,43 @@ class Reader:
         return set(self.asks(f"[...{series}].map(one => one.dataset.series)"))
 
 
-def test_the_first_screen_names_the_best_model_with_its_interval(page: Reader) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_first_screen_answers(
+    page: Reader, single_models: dict[str, Path], many_models: Path, width: int, height: int
+) -> None:
+    """It holds the sentence with the value and the baseline, and the drawing of all models."""
+    pages = {
+        **{"knows": (page.reports, 3), "taught knows": (single_models["taught"], 1)},
+        "untaught is not shown to know more of made_up": (single_models["untaught"], 1),
+        "-0-": (many_models, 16),
+    }
+    set_view(page.window, width, height)
+    for start, (folder, models) in pages.items():
+        reader = Reader(page.window, folder)
+        reader.open("index.html")
+        [sentence], [drawing] = reader.finds(".open .says"), reader.finds(".open .bars")
+        assert start in sentence.text
+        assert re.search(r"\d %", sentence.text.replace("\N{NO-BREAK SPACE}", " "))
+        assert "baseline" in sentence.text
+        bars = reader.finds(".open .bars li")
+        assert len(bars) == models
+        assert len(reader.finds(".open .track i.baseline")) == models
+        for element in (sentence, drawing, *bars):
+            assert element.rect["y"] + element.rect["height"] <= height, (start, element.text)
+            assert element.rect["x"] + element.rect["width"] <= width, (start, element.text)
+        assert reader.finds(".chapter") == reader.finds("#leaderboard"), "one view at a time"
+
+
+def test_the_best_is_the_best_of_those_that_are_chosen(page: Reader) -> None:
     page.open("index.html")
-    [summary] = page.finds("#leaderboard .about")
-    assert "better than every other model under the same method" in summary.text
-    [row] = page.finds("#leaderboard tbody tr", "contrastive")[:1]
-    assert "75.0\n[" in row.text
-    assert row.rect["y"] + row.rect["height"] < 800
-    assert page.finds(".chapter") == page.finds("#leaderboard"), "one view at a time"
+    [sentence] = page.finds(".open .says")
+    assert sentence.text.startswith("taught knows 75.0") and "third" in sentence.text
+    page.clicks("#models button", "untaught")
+    assert sentence.text.startswith("untaught is not shown to know more of made_up")
+    assert sentence.text.endswith("%.")
+    page.clicks("#models button", "third")
+    assert sentence.text.endswith("; nor is any other of these models.")
+    assert {bar.text.split()[0] for bar in page.finds(".open .bars li")} == {"third", "untaught"}
 
 
 def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
@@ -170,13 +222,13 @@ def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:
     assert "models=third,untaught" in page.window.current_url
     page.clicks("#views a", "leaderboard")
     page.waits_for("#leaderboard tbody tr")
-    names = [row.split()[0] for row in page.rows()]
-    assert [name for name in names if name in MODELS] == ["third", "untaught"]
+    assert [row.splitlines()[2].split()[-1] for row in page.rows()] == ["third", "untaught"]
     assert "models=third,untaught" in page.window.current_url
 
 
 def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
     page.open("index.html#made_up?mean=micro&models=taught,nobody")
+    page.clicks(".open summary", "All numbers on full")
     chosen = page.asks("[...document.querySelectorAll('.open select')].map(one => one.value)")
     assert "micro" in chosen
     assert page.drawn() == {"taught"}
@@ -189,7 +241,7 @@ def test_what_is_chosen_stands_in_the_address(page: Reader) -> None:
 
 
 def test_rows_with_words_are_found(page: Reader) -> None:
-    page.open("index.html#made_up")
+    page.open("index.html#made_up/differences-and-chance")
     page.clicks(".open summary", "All pairs")
     before = len(page.rows())
     page.finds(".open input[type=search]")[0].send_keys("Third contrastive")
@@ -217,6 +269,8 @@ def test_a_trip_by_keyboard_alone(page: Reader) -> None:
     page.tabs_to("#models button", "untaught")
     page.types(" ")
     assert page.drawn() == {"third", "untaught"}
+    page.tabs_to(".open summary", "All numbers on full")
+    page.types(ENTER)
     page.tabs_to(".open select")
     page.types("micro")
     assert "mean=micro" in page.window.current_url
@@ -244,7 +298,8 @@ def test_a_query_is_found_by_search_with_all_its_answers(page: Reader) -> None:
     assert "show=only-a" in page.window.current_url
     page.finds("input[type=search]")[0].send_keys("may_treat-3")
     [row] = page.finds("#list tbody tr")
-    assert row.text.split()[:2] == ["full-may_treat-3", "may_treat"]
+    assert row.text.startswith("full-may_treat-3") and row.text.endswith("may_treat")
+    page.waits_for("#list td:nth-child(4)", "C1")  # what A answered
     page.clicks("#list a", "full-may_treat-3")
     lines = [line.text for line in page.waits_for("#query tbody tr")]
     assert len(lines) == 8  # three models, one by two methods, two variants; no sweeps
@@ -325,14 +380,8 @@ def test_sixteen_models_of_long_names_fit(page: Reader, many_models: Path, width
         assert many.asks("document.documentElement.scrollWidth") <= width, view
         assert many.asks("document.querySelectorAll('#models button').length") == 16
     many.open("index.html")
-    by_model = "[...document.querySelectorAll('#leaderboard .choice')].pop()"
-    first = f"{by_model}.querySelector('[data-name]')"
-    assert many.asks(f"{first}.dataset.name") == "each model's best"
-    cells = many.asks(
-        f"[...{first}.querySelectorAll('tbody tr')].map(row => row.cells[1].dataset.sort)"
-    )
-    values = [float(cell) for cell in cells]
-    assert len(values) == 16
+    values = [float(number.text) for number in many.finds("#leaderboard .bars .number")]
+    assert len(values) == len(many.rows()) == 16
     assert values == sorted(values, reverse=True)
 
 

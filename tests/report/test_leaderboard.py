@@ -1,4 +1,4 @@
-"""The page's first screen: who leads, by how much, and how sure that is, from made-up tables."""
+"""The page's first screen: what models know, and how sure that is, from made-up tables."""
 
 from dataclasses import replace
 
@@ -6,11 +6,12 @@ import pandas as pd
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
+from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON
-from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report.leaderboard import leaderboard
+from medprobe.metrics.significance import CHANCE, SIGNIFICANCE
+from medprobe.report.blocks import Answer
+from medprobe.report.leaderboard import Standing, leaderboard, standing
 from medprobe.report.results import Results
-from medprobe.report.standings import Standing, standing
 
 
 def row(benchmark: str, model: str, value: float, method: str = "fill_mask") -> dict[str, object]:
@@ -44,8 +45,9 @@ def of_facts(table_results: Results, metric: str = "acc_at_1") -> Standing:
 
 
 def test_the_first_screen() -> None:
-    """`sure`: a clear lead; `close`: none, and chance in its interval; `split`: the best of another
-    method; `equal`: a tie; `copied`: a control that is as good."""
+    """`sure`: a clear lead; `close`: none, and chance in its interval; `split`: the next model by
+    another method; `equal`: a tie; `copied`: the best model is no better than its control, and the
+    next one is."""
     control = {"method_b": "fill_mask:copy"}
     rows = [
         *(row("sure", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))),
@@ -54,7 +56,8 @@ def test_the_first_screen() -> None:
         row("split", "other", 0.89, "likelihood"),
         *(row("equal", "good", 0.5), row("equal", "other", 0.5, "likelihood")),
         *(row("copied", "good", 0.5), row("copied", "fair", 0.3)),
-        *(row("copied", name, 0.45, "fill_mask:copy") for name in ("good", "fair")),
+        row("copied", "good", 0.45, "fill_mask:copy"),
+        row("copied", "fair", 0.1, "fill_mask:copy"),
     ]
     tests = [
         compared("sure", "fair", "good", -0.4, 1e-6),
@@ -64,7 +67,7 @@ def test_the_first_screen() -> None:
         compared("split", "good", "poor", 0.5, 1e-6),
         compared("copied", "good", "fair", 0.2, 0.01),
         {**compared("copied", "good", "good", 0.05, 0.2), **control},
-        {**compared("copied", "fair", "fair", -0.15, 0.01), **control},
+        {**compared("copied", "fair", "fair", 0.2, 0.01), **control},
     ]
     counted = {"subset": ["full"], "relation": ["treats"]}
     table_results = replace(
@@ -79,12 +82,15 @@ def test_the_first_screen() -> None:
     check_snapshot("leaderboard", leaderboard(table_results))
 
 
-def test_a_lead_is_clear_over_all_models_of_its_method_or_not_at_all() -> None:
-    rows = [row("facts", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))]
-    near, far = compared("facts", "good", "fair", 0.4, 1e-6), ("facts", "good", "poor", 0.5)
-    assert of_facts(results(rows, [near, compared(*far, 1e-6)])).clear
-    assert not of_facts(results(rows, [near, compared(*far, 0.2)])).clear
-    assert not of_facts(results(rows, [near])).clear
+def test_what_a_coin_reaches_is_no_headline() -> None:
+    """Of twenty names ten are half: acc@1 is shown in place of acc@10."""
+    rows = [{**row("facts", "one", 0.6), "metric": "acc_at_10"}, row("facts", "one", 0.5)]
+    metadata = {"facts": replace(METADATA, primary_metric="acc_at_10")}
+    for guessing, metric in ((0.5, "acc_at_1"), (0.4, "acc_at_10")):
+        chance = {**row("facts", BASELINE, guessing, CHANCE), "metric": "acc_at_10"}
+        priors = pd.DataFrame([chance], columns=COMPARISON)
+        page_results = replace(results(rows, []), benchmarks=metadata, priors=priors)
+        assert page_results.headline("facts") == metric
 
 
 def test_where_low_is_good_the_lowest_leads() -> None:
@@ -99,13 +105,16 @@ def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
     rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
     rows += [row("facts", "other", 0.7, "mask_average:relation")]
     facts_standing = of_facts(results(rows, []))
-    assert (facts_standing.best["model"], facts_standing.other_models["value"].tolist()) == (
-        "one",
-        [0.4],
-    )
+    assert facts_standing.rows["model"].tolist() == ["one", "other"]
+    assert facts_standing.rows["value"].tolist() == [0.5, 0.4]
 
 
 def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
     [chapter] = leaderboard(results([row("facts", "one", 0.5)], []))
-    assert (chapter.about, len(chapter.parts)) == ([], 1)
+    [found] = chapter.parts[0].blocks
+    assert isinstance(found, Answer)
+    assert found.says == (
+        "one has 50.0\N{NO-BREAK SPACE}% on facts [45.0, 55.0] by fill_mask; "
+        "it is tested against no baseline."
+    )
     assert leaderboard(results([], [])) == []

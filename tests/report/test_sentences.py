@@ -16,15 +16,21 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTabl
 from medprobe.metrics import Scoring, catalog
 from medprobe.metrics.benchmark_statistics import statistics
 from medprobe.metrics.results import COMPARISON, to_rows
-from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query, significance
+from medprobe.metrics.significance import (
+    LEVEL,
+    SIGNIFICANCE,
+    average_by_query,
+    decisive_p,
+    significance,
+)
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.sections import ucm
 from medprobe.papers.template_free.sections import template_free
-from medprobe.report import standings
+from medprobe.report import leaderboard
+from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.results import Results
 from medprobe.report.sections import differences, models, published, sweeps
-from medprobe.report.standings import Standing, standing
 from medprobe.report.verdicts import MARK, p_value
 
 SCORING = Scoring(ScoreParams(bootstrap=200), 1)
@@ -105,10 +111,11 @@ def test_the_sections_of_a_benchmark() -> None:
 def test_a_difference_of_few_queries_is_marked() -> None:
     systems = {("one", "x"): hits(5, 8), ("other", "x"): hits(3, 8)}
     page_results = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
-    assert not best(page_results).clear
-    assert f"| +25.0 {MARK} (p = 0.5) |" in "".join(
-        lines(standings.table("", [("", best(page_results))]))
-    )
+    found = best(page_results)
+    [(_, test)] = found.rivals(found.best)
+    assert test and not test.clear
+    text = "".join(lines(leaderboard.table("", [("", found, found.best)])))
+    assert f"| +25.0 {MARK} (other 37.5; p = 0.5) |" in text
 
 
 def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
@@ -127,8 +134,9 @@ def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
     assert "| full | models under one method | 1 | 0 |" in text
     text_of_p = p_value(test["p_relation_holm"]).removeprefix("p = ")
     assert f"| {text_of_p} | no |" in text
-    entry = standings.table("", [("", best(page_results))])
-    assert f"{MARK} (p = {text_of_p})" in "".join(lines(entry))
+    found = best(page_results)
+    entry = leaderboard.table("", [("", found, found.best)])
+    assert f"{MARK} (other 0.0; p = {text_of_p})" in "".join(lines(entry))
 
 
 def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
@@ -144,7 +152,7 @@ def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
 
 def test_one_model_alone_is_compared_with_nobody() -> None:
     page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
-    assert not best(page_results).rivals
+    assert not best(page_results).rivals(best(page_results).best)
     assert differences.section(page_results, "facts") == []
 
 
@@ -156,7 +164,8 @@ def test_six_diseases_show_nothing_however_far_apart() -> None:
         for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
     }
     page_results = results(systems, "f1")
-    assert not best(page_results, "f1").clear
+    found = best(page_results, "f1")
+    assert not any(test and test.clear for _, test in found.rivals(found.best))
     page_results.benchmarks["facts"] = replace(page_results.benchmarks["facts"], cluster="target")
     page_lines = [
         line for part in differences.section(page_results, "facts") for line in lines(part)
@@ -198,13 +207,12 @@ def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
     order = macro.sort_values("value", ascending=metric == "perplexity", kind="stable")
     first, second, _ = order["model"]
     tests = page_results.significance
-    own_tests = tests[(tests["model_a"] == first) | (tests["model_b"] == first)]
-    best_standing = best(page_results, metric)
-    assert (best_standing.best["model"], best_standing.rivals[0][0]["model"]) == (first, second)
-    assert best_standing.clear == (own_tests["p_holm"] < 0.05).all()
-    assert (
-        "†" in "".join(lines(standings.table("", [("", best_standing)], caption="")))
-    ) != best_standing.clear
+    own_tests = tests[tests[["model_a", "model_b"]].isin([first, second]).all(axis=1)]
+    found = best(page_results, metric)
+    rival, test = found.rivals(found.best)[0]
+    assert (found.best["model"], rival["model"]) == (first, second)
+    assert test and test.clear == (decisive_p(own_tests).item() < LEVEL)
+    assert (MARK in "".join(lines(leaderboard.table("", [("", found, found.best)])))) != test.clear
 
 
 def test_what_is_no_common_quantity_is_not_compared() -> None:
@@ -216,7 +224,8 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
         kinds=kinds,
     )
     page_results = results(tables, "perplexity", significance=tested)
-    assert best(page_results, "perplexity").rivals == []
+    found = best(page_results, "perplexity")
+    assert found.rivals(found.best) == []
     page_lines = [line for part in models.section(page_results, "facts") for line in lines(part)]
     assert not any("best model" in line for line in page_lines)
 

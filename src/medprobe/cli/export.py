@@ -25,11 +25,10 @@ from medprobe.metrics.results import (
 )
 from medprobe.pipeline import outputs
 from medprobe.report import results as page
-from medprobe.report.baselines import baselines
 from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
-from medprobe.report.verdicts import verdict
+from medprobe.report.verdicts import baselines, verdict
 
 LEADERBOARD: Final = "leaderboard"
 BESTS: Final = (
@@ -40,9 +39,9 @@ LEFT_OUT: Final = (
     "Left out: controls, the settings of sweeps, and variants that rank other names than the rest."
 )
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
-TESTED: Final = "†: significantly worse than the best (paired test, corrected)."
+TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = (
-    "‡: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
+    "†: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
     "method's controls."
 )
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
@@ -121,7 +120,8 @@ def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
         metadata = results.benchmark(benchmark)
         every = select(results.comparison, benchmark=benchmark)
         rows = select(every, relation="macro")
-        name, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+        subset = subsets(rows, metadata)[0]
+        name = page.headline_metric(rows, metadata, subset)
         means = select(rows, subset=subset, metric=name)
         means = page.comparable(select_systems(means, main_variants(every)))
         lower = about(name).better_on(subset) == "lower"
@@ -172,7 +172,9 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])
         strongest = next(iter(baselines(tables, row)), None) if is_system else None
-        unbeaten.append(strongest is not None and bool(strongest.mark))
+        unbeaten.append(
+            strongest is not None and strongest.clear is not None and not strongest.beaten
+        )
     return pd.Series(unbeaten, index=rows.index)
 
 
@@ -212,7 +214,7 @@ def _method(column: Column, row: dict[str, Any]) -> str:
 
 
 def _marks(row: dict[str, Any]) -> str:
-    return ("†" if row["worse"] else "") + ("‡" if row["unbeaten"] else "")
+    return ("†" if row["unbeaten"] else "") + ("‡" if row["worse"] else "")
 
 
 def _escaped(text: str) -> str:

@@ -31,6 +31,46 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """A model's line in the drawing of an answer.
+
+    Attributes:
+        model: its name.
+        number: its value.
+        about: its method, interval and baseline.
+        known: whether it is shown to be better than its baseline.
+        places: of `value`, `low`, `high` and `baseline`, in per cent of the drawing's width.
+        says: the start of the sentence, if this model comes first.
+        beside: its end, by the model that comes next.
+    """
+
+    model: str
+    number: str
+    about: str
+    known: bool
+    places: Mapping[str, float]
+    says: str
+    beside: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A sentence about a benchmark's first two models, and a drawing of all of them."""
+
+    benchmark: str
+    about: str  # what the numbers are
+    left: str  # the numbers at the ends of the axis
+    right: str
+    bars: Sequence[Bar]  # the best first
+
+    @property
+    def says(self) -> str:
+        """The sentence; the page writes it anew from the same words for a choice of models."""
+        first, *others = self.bars
+        return first.says + (first.beside[others[0].model] if others else "") + "."
+
+
+@dataclass(frozen=True)
 class Paragraph:
     """Some sentences."""
 
@@ -75,17 +115,26 @@ class Part:
     blocks: "Sequence[Block]"
 
 
-Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice
+Block = Table | Drawing | Answer | Paragraph | Tag | Links | Folded | Choice
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter of the page: `name` is its anchor, `about` the lines printed below its title."""
+    """A chapter of the page.
+
+    Attributes:
+        name: its anchor.
+        title: its heading.
+        about: lines printed below the heading.
+        parts: what it contains.
+        folds: whether parts after the first open by a click.
+    """
 
     name: str
     title: str
     about: Sequence[str]
     parts: Sequence[Part]
+    folds: bool = False
 
 
 def anchor(title: str) -> str:

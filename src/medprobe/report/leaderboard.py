@@ -1,179 +1,310 @@
-"""The first screen: which model is best, by how much, and how sure that is.
+"""The first screen: what is known of each benchmark, by which model, and how sure that is.
 
-It also says how far the methods can be trusted.
+A benchmark has one sentence and one drawing. A table has the numbers of all of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
-from medprobe.report import glance, standings
-from medprobe.report.blocks import (
-    Block,
-    Cell,
-    Chapter,
-    Choice,
-    Links,
-    Part,
-    Table,
-    anchor,
-    paragraph,
-    part,
-)
-from medprobe.report.figures.plots import wrapped
-from medprobe.report.figures.rows import Drawing
-from medprobe.report.numbers import MISSING, metric
-from medprobe.report.results import Results
-from medprobe.report.sections import calibration, published
-from medprobe.report.standings import Standing, standing
-from medprobe.report.verdicts import MARK, verdict
+import pandas as pd
 
-BEST_MODELS: Final = "The best model of each benchmark"
-BEST: Final = "each model's best"
-BY_MODEL: Final = (
-    "A rank range counts only significant differences between models under one method. A model's "
-    "best method is chosen by its value, which favours models with many methods, and best methods "
-    f"are not tested against each other. {MARK} not shown to beat the strongest baseline."
+from medprobe.report.blocks import Answer, Bar, Block, Cell, Chapter, Part, Table, folded, paragraph
+from medprobe.report.figures.plots import wrapped
+from medprobe.report.numbers import (
+    MISSING,
+    cell,
+    format_difference,
+    format_value,
+    format_without_unit,
+    metric,
+    metric_head,
 )
+from medprobe.report.results import Results
+from medprobe.report.verdicts import (
+    MARK,
+    Baseline,
+    Verdict,
+    baselines,
+    difference,
+    verdict,
+)
+
+STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
+LEGEND: Final = (
+    "Values are means over relations (macro), with intervals in brackets; there is none for fewer "
+    "than three units, or for a value that no resample moves. The baseline is the strongest result "
+    "that needs no knowledge: uniform chance, any answer of the relation, the commonest answers "
+    "for other subjects, or a control of the method. Differences are those of the paired tests, in "
+    f"points for shares, with the corrected p. {MARK} not significant: by the test, or by the "
+    "interval where chance is not tested. Models are tested against each other under one method. A "
+    "model's method is the one with its best value that is shown to beat the baseline, which "
+    "favours models with many methods."
+)
+HEADS: Final = ("model", "value", "baseline", "above it", "above the next model")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The systems of a benchmark, subset and metric."""
+
+    results: Results
+    benchmark: str
+    subset: str
+    metric: str
+    rows: pd.DataFrame  # of all comparable systems, best first
+
+    @property
+    def best(self) -> pd.Series:
+        """The row of the best system."""
+        return self.rows.iloc[0]
+
+    @property
+    def lower(self) -> bool:
+        """Whether lower values are better."""
+        return metric(self.metric).better_on(self.subset) == "lower"
+
+    @property
+    def baselines(self) -> list[Baseline]:
+        """Those of the best system, the strongest first."""
+        return baselines(self.results, self.best)
+
+    def test(self, a: pd.Series, b: pd.Series) -> Verdict | None:
+        """The paired test of two systems; None where they are not compared."""
+        tests = self.results.tests(self.benchmark, self.subset, self.metric)
+        return verdict(tests, (a["model"], a["method"]), (b["model"], b["method"]))
+
+    def rivals(self, system: pd.Series) -> list[tuple[pd.Series, Verdict | None]]:
+        """The other models under the system's method that are not better, the best first."""
+        later = self.rows[self.rows.index > system.name]
+        later = later[(later["method"] == system["method"]) & (later["model"] != system["model"])]
+        rivals = [(row, self.test(system, row)) for _, row in later.iterrows()]
+        if metric(self.metric).within_kind:  # models of another kind are not compared
+            rivals = [(row, test) for row, test in rivals if test]
+        return rivals
+
+
+def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
+    """Rank the systems by a metric; None where no system has it, or it has no better direction."""
+    rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
+    rows, better = results.representatives(rows), metric(name).better_on(subset)
+    if rows.empty or better == "neither":
+        return None
+    rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
+    return Standing(results, benchmark, subset, name, rows)
 
 
 def leaderboard(results: Results) -> list[Chapter]:
     """The chapter that comes before all others, or nothing where no benchmark has numbers."""
     rankings = [
-        ranking
-        for name in results.benchmarks
-        if (ranking := standing(results, name, results.main_subset(name), results.primary(name)))
+        ranking for name in results.benchmarks if (ranking := _first_standing(results, name))
     ]
     if not rankings:
         return []
-    best = Part(BEST_MODELS, glance.tables(results, rankings))
-    if len({model for ranking in rankings for model in ranking.rows["model"]}) > 1:
-        by_benchmark = standings.table("benchmark", [*map(_labelled, rankings)])
-        parts = [Part("By benchmark", [by_benchmark]), best]
-        parts.append(Part("By model", _models(results, rankings)))
-    else:
-        parts = [Part("At a glance", best.blocks)]
-    parts += part(published.TITLE, _published(results))
-    parts += part("By how often a fact was read", _read(results))
-    lines = [*_summary(rankings), *_calibration(results), *_synthetic(results)]
-    title = (
-        "Which model knows most" if len(results.models) > 1 else f"What {results.models[0]} knows"
-    )
-    return [Chapter("leaderboard", title, lines, parts)]
-
-
-def _labelled(ranking: Standing) -> tuple[Cell, Standing]:
-    unit = " (%)" if metric(ranking.metric).share else ""
-    return Cell(
-        ranking.benchmark, note=f"{ranking.subset}, {metric(ranking.metric).title}{unit}"
-    ), ranking
-
-
-def _summary(rankings: Sequence[Standing]) -> Iterator[str]:
-    """On how many benchmarks the best model is significantly better, and above the baselines."""
-    if contested := [ranking for ranking in rankings if len(ranking.other_models)]:
-        clear = sum(ranking.clear for ranking in contested)
-        yield (
-            "The best model is significantly better than every other model under the same method "
-            f"on {clear} of {len(contested)} benchmarks."
-        )
-    measured = [ranking for ranking in rankings if ranking.baselines]
-    if len(measured) > 1:
-        unbeaten = [ranking for ranking in measured if not ranking.baselines[0].beaten]
-        names = (f"{ranking.benchmark} ({ranking.baselines[0].name})" for ranking in unbeaten)
-        exceptions = f", not on {', '.join(names)}" if unbeaten else ""
-        yield (
-            "The best model is shown to beat the strongest baseline on "
-            f"{len(measured) - len(unbeaten)} of {len(measured)} benchmarks{exceptions}."
-        )
-
-
-def _calibration(results: Results) -> Iterator[str]:
-    """In how many comparisons a taught model is above its untaught twin."""
-    if results.twins and (counts := calibration.main_counts(results)).comparisons:
-        yield (
-            "Calibration: taught models are significantly better than their untaught twins in "
-            f"{counts.taught} of {counts.comparisons} comparisons, and significantly worse in "
-            f"{counts.untaught}."
-        )
-
-
-def _synthetic(results: Results) -> Iterator[str]:
-    """Which models only the sample world has taught."""
-    if models := sorted({*results.models} & results.invented):
-        names = "all models" if models == results.models else ", ".join(models)
-        yield (
-            f"Trained on the synthetic sample world: {names}. Their results say nothing about "
-            "real models."
-        )
-
-
-def _published(results: Results) -> list[Block]:
-    """Links to the comparisons with published numbers."""
-    links = [
-        (f"#{name}/{anchor(comparison.title)}", f"On {name}, metric by metric")
-        for name in results.benchmarks
-        for comparison in published.section(results, name)
+    firsts = {ranking.benchmark: _first_by_model(ranking) for ranking in rankings}
+    rankings.sort(key=lambda ranking: _lead(firsts[ranking.benchmark][0]), reverse=True)
+    lines = [
+        (Cell(ranking.benchmark, note=f"{ranking.subset}, {metric_head(ranking.metric)}"), *pair)
+        for ranking in rankings
+        for pair in ((ranking, row) for row, _ in firsts[ranking.benchmark])
     ]
-    return [Links(links)] if links else []
+    parts = [
+        Part("", [_answer(ranking, firsts[ranking.benchmark]) for ranking in rankings]),
+        Part("All of these numbers", [table("benchmark", lines), *legend()]),
+    ]
+    several = len(results.models) > 1
+    title = "Which model knows most" if several else f"What {results.models[0]} knows"
+    return [Chapter("leaderboard", title, [*_synthetic(results)], parts)]
 
 
-def _read(results: Results) -> list[Drawing]:
-    """Accuracy by times read, of the benchmark and taught model that most methods probed."""
-    rows = results.comparison
-    rows = rows[rows["subset"].str.contains("/read:") & rows["model"].isin(results.twins.values())]
-    invented = {name for name, about in results.benchmarks.items() if about.invented}
-    rows = rows[rows["benchmark"].isin(invented)]
-    methods = rows.groupby(["benchmark", "model"])["method"].nunique()
-    return [] if methods.empty else calibration.draw_times(results, *map(str, methods.idxmax()))
+def answer(results: Results, benchmark: str) -> list[Block]:
+    """The sentence and the drawing of a benchmark, or nothing where it has no numbers."""
+    ranking = _first_standing(results, benchmark)
+    return [_answer(ranking, _first_by_model(ranking)), *legend()] if ranking else []
 
 
-def _models(results: Results, rankings: Sequence[Standing]) -> list[Block]:
-    """A row per model, a column per benchmark, under a method that can be chosen."""
-    tables = {
-        BEST: _table({ranking.benchmark: _bests(results, ranking) for ranking in rankings}),
-    }
-    for method in sorted({method for ranking in rankings for method in ranking.rows["method"]}):
-        columns = {ranking.benchmark: _column(results, ranking, method) for ranking in rankings}
-        if any(len(cells) > 1 for cells in columns.values()):
-            tables[method] = _table({name: cells for name, cells in columns.items() if cells})
-    return [*paragraph(BY_MODEL), Choice("Method", tables)]
+def legend() -> list[Block]:
+    """What sentences, drawings and tables mean, which opens by a click."""
+    return folded("What the numbers and marks mean", paragraph(LEGEND))
 
 
-def _table(columns: Mapping[str, Mapping[str, Cell]]) -> Table:
-    """A row per model, the best first by its mean place; without a value a model is last."""
-    models = sorted({model for cells in columns.values() for model in cells})
-    places = {
-        model: sum([*cells, model].index(model) for cells in columns.values()) for model in models
-    }
-    models.sort(key=places.__getitem__)
-    body = [[model, *(cells.get(model, MISSING) for cells in columns.values())] for model in models]
-    return Table(["model", *columns], body)
+def table(head: str, lines: Iterable[tuple[str | Cell, Standing, pd.Series]]) -> Table:
+    """Show systems beside their baselines and the next models.
+
+    Args:
+        head: what the labels are.
+        lines: a label, and a system of a standing, for each line.
+    """
+    body = [[label, *_line(ranking, row)] for label, ranking, row in lines]
+    filled = [place for place, cells in enumerate(zip(*body, strict=True)) if {*cells} != {MISSING}]
+    heads = [head, *HEADS]
+    return Table([heads[at] for at in filled], [[line[at] for at in filled] for line in body])
 
 
-def _bests(results: Results, ranking: Standing) -> dict[str, Cell]:
-    """Each model's best row, with its method."""
-    rows = ranking.rows.drop_duplicates("model")
-    return {
-        str(row["model"]): standings.value(
-            ranking.metric, row, wrapped(str(row["method"])), standings.baseline_mark(results, row)
-        )
-        for _, row in rows.iterrows()
-    }
+def _line(ranking: Standing, row: pd.Series) -> list[str | Cell]:
+    strongest = next(iter(baselines(ranking.results, row)), None)
+    rivals = ranking.rivals(row)
+    return [
+        Cell(str(row["model"]), note=wrapped(str(row["method"]))),
+        _value(ranking, row),
+        *([MISSING, MISSING] if strongest is None else _baseline(ranking, strongest)),
+        _next(ranking, *rivals[0]) if rivals else MISSING,
+    ]
 
 
-def _column(results: Results, ranking: Standing, method: str) -> dict[str, Cell]:
-    """Each model's value under a method, with the ranks that the tests allow."""
-    rows = ranking.rows[ranking.rows["method"] == method].set_index("model", drop=False)
-    tests = results.tests(ranking.benchmark, ranking.subset, ranking.metric)
-    cells = {}
-    for model, system in rows.iterrows():
-        above = below = 0
-        for other in rows.index:
-            if (test := verdict(tests, (str(model), method), (other, method))) and test.clear:
-                better = test.favours(ranking.metric, ranking.subset)
-                above, below = above + (not better), below + better
-        first, last = 1 + above, len(rows) - below
-        rank = f"rank {first}" if first == last else f"rank {first}–{last}"
-        note, mark = rank if len(rows) > 1 else "", standings.baseline_mark(results, system)
-        cells[str(model)] = standings.value(ranking.metric, system, note, mark)
-    return cells
+def _value(ranking: Standing, row: pd.Series) -> Cell:
+    number = cell(ranking.metric, row["value"])
+    notes = [_interval(ranking, row) or "no interval", "lower is better" if ranking.lower else ""]
+    return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))
+
+
+def _baseline(ranking: Standing, strongest: Baseline) -> list[str | Cell]:
+    number = cell(ranking.metric, strongest.value)
+    gap = format_difference(ranking.metric, strongest.difference)
+    return [
+        Cell(number.text, number.sort, note=wrapped(strongest.name)),
+        Cell(f"{gap} {strongest.mark}".strip(), strongest.difference, note=strongest.evidence),
+    ]
+
+
+def _next(ranking: Standing, rival: pd.Series, test: Verdict | None) -> Cell:
+    """The difference to the next model, which is named below it."""
+    name = f"{rival['model']} {format_without_unit(ranking.metric, rival['value'])}"
+    gap = difference(ranking.metric, test)
+    if not isinstance(gap, Cell):
+        return Cell(MISSING, note=f"{name}\nnot tested")
+    return Cell(gap.text, gap.sort, note=f"{name}\n{gap.note}")
+
+
+def _interval(ranking: Standing, row: pd.Series) -> str:
+    ends = (format_without_unit(ranking.metric, row[end]) for end in ("low", "high"))
+    return "" if pd.isna(row["low"]) else f"[{', '.join(ends)}]"
+
+
+def _first_standing(results: Results, benchmark: str) -> Standing | None:
+    subset, name = results.main_subset(benchmark), results.headline(benchmark)
+    return standing(results, benchmark, subset, name)
+
+
+First = tuple[pd.Series, Baseline | None]
+"""A model under its best method, and the strongest baseline."""
+
+
+def _first_by_model(ranking: Standing) -> list[First]:
+    """Each model's best system: those that are shown to beat their baseline first, then others."""
+    pairs = [
+        (row, next(iter(baselines(ranking.results, row)), None))
+        for _, row in ranking.rows.iterrows()
+    ]
+    pairs.sort(key=lambda pair: not _known(pair))
+    firsts: dict[str, First] = {}
+    for row, strongest in pairs:
+        firsts.setdefault(str(row["model"]), (row, strongest))
+    return [*firsts.values()]
+
+
+def _known(first: First) -> bool:
+    return first[1] is not None and first[1].beaten
+
+
+def _lead(first: First) -> tuple[bool, float]:
+    """Whether a system is shown to beat its baseline, and by how much."""
+    return _known(first), abs(first[1].difference) if first[1] else 0.0
+
+
+def _answer(ranking: Standing, firsts: list[First]) -> Answer:
+    left, right = _ends(ranking, firsts)
+    share, best = metric(ranking.metric).share, ranking.best
+    return Answer(
+        ranking.benchmark,
+        f"{ranking.subset}, {metric(ranking.metric).title}, {best['n']:,.0f} queries",
+        f"{100 * left:.0f} %" if share else f"{left:.3g}",
+        f"{100 * right:.0f} %" if share else f"{right:.3g}",
+        [
+            _bar(ranking, first, firsts[place + 1 :], left, right)
+            for place, first in enumerate(firsts)
+        ],
+    )
+
+
+def _ends(ranking: Standing, firsts: list[First]) -> tuple[float, float]:
+    """The numbers at the ends of the axis."""
+    numbers = [row[name] for row, _ in firsts for name in ("value", "low", "high")]
+    numbers += [strongest.value for _, strongest in firsts if strongest]
+    numbers = [number for number in numbers if not pd.isna(number)]
+    right = max(*numbers, 1 / STEP)
+    is_share = metric(ranking.metric).share
+    return min(0.0, *numbers), ceil(STEP * right) / STEP if is_share else right
+
+
+def _bar(ranking: Standing, first: First, others: list[First], left: float, right: float) -> Bar:
+    row, strongest = first
+    numbers = {name: row[name] for name in ("value", "low", "high")}
+    number = format_without_unit(ranking.metric, row["value"])
+    about = f"{row['method']}: {number} {_interval(ranking, row)}".rstrip()
+    if strongest:
+        numbers["baseline"] = strongest.value
+        reference = format_without_unit(ranking.metric, strongest.value)
+        about += f", baseline {reference} ({strongest.name})"
+    return Bar(
+        model=str(row["model"]),
+        number=number,
+        about=about,
+        known=_known(first),
+        places={
+            name: 100 * (place - left) / (right - left)
+            for name, place in numbers.items()
+            if not pd.isna(place)
+        },
+        says=_says(ranking, row, strongest),
+        beside={str(other[0]["model"]): _beside(ranking, first, other) for other in others},
+    )
+
+
+def _says(ranking: Standing, row: pd.Series, strongest: Baseline | None) -> str:
+    """What a system knows, next to what is reached without knowledge."""
+    model, method, name = row["model"], row["method"], ranking.benchmark
+    number, interval = _in_words(ranking, row["value"]), _interval(ranking, row)
+    is_accuracy = ranking.metric.startswith("acc_at_")
+    by = "" if ranking.metric == "acc_at_1" else f" ({metric(ranking.metric).title})"
+    if strongest is None or strongest.clear is None:
+        known = f"{model} has {number} on {name}{by} {interval}".rstrip()
+        return f"{known} by {method}; it is tested against no baseline"
+    reference = _in_words(ranking, strongest.value)
+    if strongest.beaten:
+        verb = f"knows {number} of" if is_accuracy else f"has {number} on"
+        known = f"{model} {verb} {name}{by} {interval}".rstrip()
+        return f"{known} by {method}; the baseline, {strongest.name}, has {reference}"
+    more = "know more of" if is_accuracy else "be better on"
+    known = f"{model} is not shown to {more} {name}{by} than the baseline, {strongest.name}"
+    return f"{known}: {number} {interval}".rstrip() + f" by {method}, against {reference}"
+
+
+def _beside(ranking: Standing, first: First, other: First) -> str:
+    """What is said of the model that comes after the first one."""
+    (best, strongest), (row, _) = first, other
+    value = _in_words(ranking, row["value"])
+    if strongest and strongest.clear is not None and not strongest.beaten:
+        return "; nor is any other of these models"
+    if row["value"] == best["value"]:
+        return f"; {row['model']} has the same"
+    if (row["value"] < best["value"]) == ranking.lower:
+        return f"; {row['model']} has {value}, but is not shown to beat its baseline"
+    test = ranking.test(best, row)
+    if test is None:
+        return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"
+    return f"; next model {row['model']} {value}" + ("" if test.clear else ", not shown to differ")
+
+
+def _in_words(ranking: Standing, value: float) -> str:
+    """A value that no line breaks."""
+    return format_value(ranking.metric, value).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _synthetic(results: Results) -> list[str]:
+    """Which models only the sample world has taught."""
+    models = sorted({*results.models} & results.invented)
+    names = "all models" if models == results.models else ", ".join(models)
+    text = f"Trained on the synthetic sample world: {names}. This says nothing about real models."
+    return [text] if models else []

@@ -1,16 +1,21 @@
-"""What the paired tests say of two systems, and what chance alone reaches.
+"""What the paired tests say of two systems, and what is reached without knowledge.
 
-The page compares by these and nothing else.
+The page compares by these and nothing else. The values that need no knowledge are guesses, the
+commonest answers of each relation, and the controls of methods.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pandas as pd
 
+from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
-from medprobe.metrics.significance import LEVEL, System, decisive_p
+from medprobe.metrics.results import select
+from medprobe.metrics.significance import CHANCE, LEVEL, System, controls, decisive_p
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.results import Results
@@ -21,6 +26,11 @@ SIGNS: Final = (
     f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more, "
     "for these answers or for the relation."
 )
+TITLES: Final = {
+    CHANCE: "uniform chance",
+    "any_answer": "any answer of the relation",
+    "prior": "the commonest answers",
+}
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "queries",
     "subject_id": "subjects",
@@ -135,3 +145,68 @@ def chance(results: Results, benchmark: str, subset: str, name: str) -> float | 
         return None
     value = table[(table["subset"] == subset) & (table["relation"] != "all")][column].mean()
     return None if pd.isna(value) or value < SLIGHT else float(value)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A value that is reached without knowledge, and whether a system is shown to be better."""
+
+    name: str
+    value: float
+    beaten: bool
+    evidence: str  # the corrected p of the paired test, or what stands in its place
+    difference: float  # of the system to it
+    clear: bool | None  # whether the difference is significant, either way; None: not tested
+
+    @property
+    def mark(self) -> str:
+        """The sign of a difference that is not significant."""
+        return MARK if self.clear is False else ""
+
+
+def baselines(results: Results, system: pd.Series) -> list[Baseline]:
+    """List the baselines of a system, the strongest first.
+
+    Args:
+        results: the tables of the page.
+        system: a row of the comparison, of macro means.
+
+    Returns:
+        The benchmark's baselines and the controls of the system's method, in the system's metric.
+        They are beaten where the paired test says so. Chance that is not tested is beaten where the
+        system's interval is above it. By a metric that has no tests, nothing is beaten.
+    """
+    benchmark, subset, name = (str(system[key]) for key in ("benchmark", "subset", "metric"))
+    lower = metric(name).better_on(subset) == "lower"
+    keys = {"benchmark": benchmark, "subset": subset, "relation": "macro", "metric": name}
+    rows = results.rows(**keys, model=system["model"])
+    is_control = [controls(str(method), str(system["method"])) for method in rows["method"]]
+    compared = [
+        *select(results.priors, **keys).to_dict("records"),
+        *rows[is_control].to_dict("records"),
+    ]
+    guess = chance(results, benchmark, subset, name)
+    if guess is not None and not any(_is_chance(row) for row in compared):
+        compared.append({"model": BASELINE, "method": CHANCE, "value": guess})
+    tests = results.tests(benchmark, subset, name)
+    entries = []
+    for row in compared:
+        if _is_chance(row) and row["value"] < SLIGHT:
+            continue
+        system_key, key = (system["model"], system["method"]), (row["model"], row["method"])
+        test = verdict(tests, system_key, key)
+        entry = partial(Baseline, TITLES.get(row["method"], row["method"]), row["value"])
+        gap = float(system["value"] - row["value"])
+        if test is not None:
+            evidence = p_value(test.p)
+            entries.append(entry(test.favours(name, subset), evidence, test.difference, test.clear))
+        elif _is_chance(row):
+            beaten = bool(system["high"] < row["value"] if lower else system["low"] > row["value"])
+            entries.append(entry(beaten, "by the interval", gap, beaten))
+        elif not metric(name).tested:
+            entries.append(entry(False, "not tested", gap, None))
+    return sorted(entries, key=lambda baseline: baseline.value, reverse=not lower)
+
+
+def _is_chance(row: Mapping[str, object]) -> bool:
+    return (row["model"], row["method"]) == (BASELINE, CHANCE)

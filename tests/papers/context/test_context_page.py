@@ -20,9 +20,9 @@ from medprobe.papers.context.methods.rank_change import COPY, RankChange
 from medprobe.papers.context.sections.ucm import section
 from medprobe.report.blocks import Cell, drawings
 from medprobe.report.figures.rows import systems
+from medprobe.report.leaderboard import standing, table
 from medprobe.report.results import Results
 from medprobe.report.sections import SingleResult, draw_result, published
-from medprobe.report.standings import standing, table
 from papers.context.test_context import sample
 
 MODELS = ("one", "other")
@@ -136,7 +136,11 @@ def test_the_page_says_where_lower_is_better(outputs: Outputs) -> None:
     ):
         best = standing(report, "context", subset, metric)
         assert best
-        notes = [entry.note for entry in table("", [("", best)]).rows[0] if isinstance(entry, Cell)]
+        notes = [
+            entry.note
+            for entry in table("", [("", best, best.best)]).rows[0]
+            if isinstance(entry, Cell)
+        ]
         assert any("lower is better" in note for note in notes) == is_lower
 
 

@@ -8,7 +8,9 @@ from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
-from medprobe.metrics.results import OTHER_NAMES, is_control, sweep
+from medprobe.metrics.results import COMPARISON, OTHER_NAMES, is_control, sweep
+
+KEYS = [name for name in COMPARISON[:6] if name != "method"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,20 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:  # such a column has no texts to divide
         return rows
     return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
+
+
+def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out variants of a method whose numbers are digit for digit those of another variant.
+
+    Args:
+        rows: of the comparison of one benchmark. Variants are compared in all of them.
+    """
+    firsts: dict[tuple[str, str], str] = {}
+    numbers = rows.drop(columns="method").sort_values(KEYS, kind="stable")
+    for method, of_method in numbers.groupby(rows["method"], sort=True):
+        key = str(method).partition(":")[0], of_method.to_csv(index=False)
+        firsts.setdefault(key, str(method))
+    return rows[rows["method"].isin(firsts.values())]
 
 
 def by_value(rows: pd.DataFrame, column: str, *, lower: bool) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.report import provenance
-from medprobe.report.blocks import Block, Chapter, Table, anchor, drawings
-from medprobe.report.leaderboard import leaderboard
+from medprobe.report.blocks import Block, Chapter, Part, Table, anchor, drawings
+from medprobe.report.leaderboard import answer, leaderboard
 from medprobe.report.numbers import metric, metric_unit
 from medprobe.report.results import Results
 from medprobe.report.sections import find_sections
@@ -33,10 +33,11 @@ def chapters(results: Results, executor: Executor = in_this_process) -> list[Cha
 
 def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
-    parts = [part for section in find_sections() for part in section.show(results, benchmark)]
+    parts = [Part("", answer(results, benchmark))]
+    parts += [part for section in find_sections() for part in section.show(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
     lines += results.notes.get(benchmark, [])
-    return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts)]
+    return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts, folds=True)]
 
 
 def _across_benchmarks(results: Results) -> list[Chapter]:

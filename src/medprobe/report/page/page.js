@@ -82,8 +82,20 @@ function showModels(view, models) {
   $("[data-series]", view).forEach(mark =>
     mark.classList.toggle("faint", hidden(named(mark.dataset.series), models)));
   $("tbody tr", view).forEach(row => {
-    row.hidden = hidden([...row.cells].flatMap(cell => named(cell.textContent)), models);
+    row.hidden = hidden([...row.cells].flatMap(cell => named(cell.firstChild?.textContent ?? "")), models);
   });
+  $(".answer", view).forEach(answer => showAnswer(answer, models));
+}
+
+// The bars of these models, and the sentence about the first two of them.
+function showAnswer(answer, models) {
+  const bars = $("li", answer);
+  bars.forEach(bar => { bar.hidden = hidden([bar.dataset.model], models); });
+  const [first, second] = bars.filter(bar => !bar.hidden);
+  answer.hidden = !first;
+  if (!first) return;
+  const beside = second ? JSON.parse(first.dataset.beside)[second.dataset.model] : "";
+  answer.querySelector(".says").textContent = `${first.dataset.says}${beside}.`;
 }
 
 // Models to compare: the first click selects one model, the next click adds another.
@@ -118,6 +130,7 @@ function show() {
   $(".parts a", open).forEach(anchor => {
     anchor.hash = link((anchor.dataset.view ??= decode(anchor.hash.slice(1))), choices);
   });
+  $(".answer a").forEach(anchor => { anchor.hash = link(anchor.textContent, modelChoice); });
   $("button", group).forEach(button =>
     button.setAttribute("aria-pressed", models.includes(button.textContent)));
   $(".choice", open).forEach(box => box.update());
@@ -128,7 +141,10 @@ function show() {
   announce(open, models);
   const { offsetHeight } = document.querySelector("nav");
   document.documentElement.style.scrollPaddingTop = `${offsetHeight + 12}px`;
-  if (part) document.getElementById(`${view}/${part}`)?.scrollIntoView();
+  const target = part && document.getElementById(`${view}/${part}`);
+  if (!target) return;
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  target.scrollIntoView();
 }
 // Called by provenance.js, the file next to the page: how the results were computed.
 function showProvenance({ state, results }) {
@@ -139,6 +155,8 @@ function showProvenance({ state, results }) {
   });
 }
 
+// Paper has no folds to open.
+window.addEventListener("beforeprint", () => $("details").forEach(fold => { fold.open = true; }));
 window.addEventListener("hashchange", () => {
   show();
   if (!address().part) window.scrollTo(0, 0);

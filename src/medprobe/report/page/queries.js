@@ -176,19 +176,28 @@ function byRelation(rows, a, b) {
   relations.append(table(["relation", "queries", "A", "B", "A − B", "corrected p"], lines, caption));
 }
 
+// What a system answered, as soon as it is loaded: its first name, or the last cell of another layout.
+function answered(system, at) {
+  const text = node("span", { textContent: "…" });
+  loadAnswers(at).then(loaded => {
+    text.textContent = loaded[system].answers.at(ranked ? 0 : -1) ?? "–";
+  }).catch(() => { text.textContent = "file is missing"; });
+  return text;
+}
+
 function list(rows, a, b) {
   const prompts = queries.some(query => query[4]);
   const about = prompts ? 4 : 3;
   const subjects = queries.some(query => query[about]) ? [prompts ? "prompt" : "subject"] : [];
-  const columns = ["query", "relation", ...subjects, CALLED.toLowerCase(),
-    ...(ranked ? ["rank in A", "rank in B"] : ["A", "B"])];
+  const columns = ["query", ...subjects, CALLED.toLowerCase(),
+    ...["A", "B"].flatMap(name => [`${name} answered`, ranked ? `rank in ${name}` : name]), "relation"];
   const mark = at => ranked || at === null ? at : "✓";
   const line = ({ query, at }) => {
     const address = choices();
     address.set("query", query[0]);
     const link = node("a", { href: `#${queryString(address)}`, textContent: query[0] });
-    return [link, query[2], ...subjects.map(() => query[about]), query[5].join(", "),
-      mark(rank(a, at)), mark(rank(b, at))];
+    return [link, ...subjects.map(() => query[about]), query[5].join(", "),
+      ...[a, b].flatMap(system => [answered(system, at), mark(rank(system, at))]), query[2]];
   };
   const box = document.getElementById("list");
   box.replaceChildren(table(columns, rows.slice(0, SHOWN).map(line)));

@@ -7,15 +7,20 @@ import pandas as pd
 from medprobe.metrics import catalog
 from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.summary import MEANS
-from medprobe.report import standings
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.figures import plots, relations
-from medprobe.report.figures.rows import Drawing, by_value, comparable, without_sweeps
+from medprobe.report.figures.rows import (
+    Drawing,
+    by_value,
+    comparable,
+    without_repeats,
+    without_sweeps,
+)
+from medprobe.report.leaderboard import standing, table
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import HALF, Results
 from medprobe.report.sections import Section, lengths
-from medprobe.report.standings import standing
 from medprobe.report.verdicts import SLIGHT, chance, describe_interval
 
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared
@@ -29,30 +34,33 @@ CAPTION: Final = (
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """Return the best models by subset, and the tables and drawings of each subset.
+    """Return the main drawing of a benchmark, the best models by subset, and what each subset has.
 
-    A subset has the table of all metrics, the drawings, and the main metric taken apart. The first
-    subset is open.
+    A subset has the drawings, the table of all metrics, and the main metric taken apart.
     """
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
     rows = {subset: _rows(results, benchmark, subset) for subset in results.subsets(benchmark)}
     main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
     lines: list[tuple[str | Cell, str, str]] = []
     lines += [(subset, subset, name) for subset, name in main.items()]
-    blocks = _best(results, benchmark, "subset", lines, standings.CAPTION)
+    blocks: list[Block] = []
+    for subset in list(rows)[:1]:
+        blocks += _drawn(results, benchmark, rows[subset], subset, main[subset])
+    blocks += _best(results, benchmark, "subset", lines)
     for place, (subset, subset_rows) in enumerate(rows.items()):
         lines = [(_label(name), subset, name) for name in _names(subset_rows)]
         inside: list[Block] = []
         if len(lines) > 1:
-            inside += _best(results, benchmark, "metric", lines, "The best models, as above")
-        inside += _all_metrics(results, benchmark, subset)
-        inside += _drawn(results, benchmark, subset_rows, subset, main[subset])
+            inside += _best(results, benchmark, "metric", lines)
         if place == 0:
             inside += relations.draw(every, about, results.models)
-        for by, table in breakdowns(results, benchmark, subset).items():
+        else:
+            inside += _drawn(results, benchmark, subset_rows, subset, main[subset])
+        inside += _all_metrics(results, benchmark, subset)
+        for by, broken_down in breakdowns(results, benchmark, subset).items():
             drawings = lengths.drawn(results, benchmark) if not place and by == lengths.BY else []
-            inside += folded(f"By {by}, {subset}", [table, *drawings])
-        blocks += folded(f"On {subset}", inside) if place else inside
+            inside += folded(f"By {by}, {subset}", [broken_down, *drawings])
+        blocks += folded(f"All numbers on {subset}", inside)
     return part("Models side by side", blocks)
 
 
@@ -97,8 +105,10 @@ def _drawn(
         return []
     by_chance = chance(results, benchmark, subset, name)
     lower = metric(name).better_on(subset) == "lower"
+    rows = rows[rows["metric"] == name]
+    distinct = without_repeats(rows)
     plot = plots.intervals(
-        by_value(rows[rows["metric"] == name], "method", lower=lower),
+        by_value(distinct, "method", lower=lower),
         "method",
         "model",
         plots.label(name, "macro"),
@@ -111,6 +121,7 @@ def _drawn(
         f"{describe_interval(results, benchmark, name)}"
         + ("" if by_chance is None else "; the dotted line is chance")
         + "."
+        + _repeats(rows, distinct)
     )
     return [Drawing(f"{benchmark}-{subset}-models", plot, caption)]
 
@@ -120,30 +131,40 @@ def _best(
     benchmark: str,
     title: str,
     lines: list[tuple[str | Cell, str, str]],
-    caption: str,
 ) -> list[Block]:
     """The best models: a line for each `(label, subset, metric)` that can be compared."""
     rankings = [
-        (label, ranking)
+        (label, ranking, ranking.best)
         for label, subset, name in lines
         if name and (ranking := standing(results, benchmark, subset, name))
-        if ranking.rivals or not metric(name).within_kind
+        if not metric(name).within_kind or ranking.rivals(ranking.best)
     ]
-    return [standings.table(title, rankings, caption)] if rankings else []
+    return [table(title, rankings)] if rankings else []
 
 
 def _all_metrics(results: Results, benchmark: str, subset: str) -> list[Block]:
     """Tables of the systems with the same metrics, for each mean; the best is first."""
     rows = without_sweeps(results.rows(benchmark, subset=subset))
     blocks: list[Block] = []
-    for names in _groups(rows[rows["relation"].isin(MEANS)]):
+    rows = rows[rows["relation"].isin(MEANS)]
+    for names in _groups(rows):
+        shown = rows[rows["metric"].isin(names)]
+        distinct = without_repeats(shown)
+        caption = ("" if blocks else CAPTION) + _repeats(shown, distinct)
         tables = {
-            mean: _table(results, of_mean, names, "" if blocks else CAPTION)
+            mean: _table(results, of_mean, names, caption)
             for mean in MEANS
-            if len(of_mean := rows[(rows["relation"] == mean) & rows["metric"].isin(names)])
+            if len(of_mean := distinct[distinct["relation"] == mean])
         }
         blocks.append(Choice("Mean", tables))
     return blocks
+
+
+def _repeats(rows: pd.DataFrame, distinct: pd.DataFrame) -> str:
+    """Which methods are not shown, as their numbers are those of another variant."""
+    methods = sorted(set(rows["method"]) - set(distinct["method"]))
+    text = f" Not shown, as digit for digit the same as another variant: {', '.join(methods)}."
+    return text if methods else ""
 
 
 def _groups(rows: pd.DataFrame) -> list[list[str]]:

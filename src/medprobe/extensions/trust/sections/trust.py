@@ -7,7 +7,7 @@ import pandas as pd
 from medprobe.extensions.trust.metrics.trust import COVERAGES, FEWEST, SIGNAL, SIGNALS
 from medprobe.report.blocks import Cell, Part, Table, folded, paragraph, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
+from medprobe.report.figures.rows import Drawing, without_controls, without_repeats, without_sweeps
 from medprobe.report.numbers import format_value, metric_cells, metric_head
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
@@ -33,7 +33,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     subset = results.main_subset(benchmark)
     rows = without_controls(without_sweeps(results.rows(benchmark, relation="micro")))
     prefix = f"{subset}/{SIGNAL}:"
-    rows = rows[rows["subset"].str.startswith(prefix)]
+    rows = without_repeats(rows[rows["subset"].str.startswith(prefix)])
     if rows.empty:
         return []
     rows = rows.assign(signal=rows["subset"].str.removeprefix(prefix))
