@@ -206,9 +206,7 @@ def _tables_of(
     benchmark: str, prompts: Path | None, params: Params
 ) -> tuple[BenchmarkTables, Metadata]:
     """Read a benchmark of params.yaml, or a file of facts with the templates in `prompts`."""
-    if Path(benchmark).suffix and not Path(benchmark).exists():
-        raise BadInput(benchmark, "no such file", "give a file of facts, or a benchmark")
-    if Path(benchmark).is_file():
+    if Path(benchmark).exists() and benchmark not in params.benchmark_names:
         return to_tables(benchmark, prompts), METADATA
     return _tables(benchmark, params), Metadata.read(places.ABOUT / f"{benchmark}.json")
 
