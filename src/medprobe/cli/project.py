@@ -21,6 +21,7 @@ def init(folder: Path) -> None:
 
     Next, run `medprobe sample` or add your own sources, edit params.yaml, and run `medprobe repro`.
     """
+    click.echo("reading all builders and methods, which takes some seconds")
     from medprobe.pipeline.init import init as create
 
     create(folder)
@@ -96,11 +97,17 @@ def adopt(paper: str, yes: bool) -> None:
 
 @main.command(epilog=example("medprobe pipeline"))
 def pipeline() -> None:
-    """Write dvc.yaml again, after a new method, builder or import in the code."""
+    """Write dvc.yaml again, after a new method, builder or import in the code.
+
+    `medprobe repro`, `plan` and `doctor` do so themselves.
+    """
     from medprobe.pipeline.dvc_yaml import write
 
-    for path in write():
+    written = write()
+    for path in written:
         click.echo(f"{path} written")
+    if not written:
+        click.echo("dvc.yaml is what the code asks for")
 
 
 @main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))

@@ -11,6 +11,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
+from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress
 from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions

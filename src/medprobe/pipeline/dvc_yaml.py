@@ -50,13 +50,18 @@ CHECKING: Final = [  # the code on which the stage `check` depends
 def write() -> list[Path]:
     """Write `dvc.yaml`, the locks of plugins and, outside a clone, `requirements.lock`.
 
-    Returns their paths.
+    Returns the paths of those that differed.
     """
-    texts = files()
+    texts = {path: text for path, text in files().items() if _read(path) != text}
     for path, content in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as scratch:
             scratch.write_text(content, encoding="utf-8")
     return list(texts)
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def files() -> dict[Path, str]:
