@@ -502,3 +502,43 @@ def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:
     build_benchmark(tmp_path, settings.model_copy(update={"prompts": Path("tables/prompts.csv")}))
     assert settings.prompts == Path("tables/prompts.csv")
     assert "drugs" in params["methods"]["masked"]["mask_average"]
+
+
+def many(relations: dict[str, int]) -> str:
+    rows = [
+        {
+            "subject": f"{relation}{i}",
+            "relation": relation,
+            "object": f"o{i % 2}",
+            "prompt": "[X] [Y]",
+        }
+        for relation, count in relations.items()
+        for i in range(count)
+    ]
+    return csv(rows)
+
+
+def test_subjects_kept_out_are_told_and_not_asked(tmp_path: Path) -> None:
+    settings = write(tmp_path, many({"a": 5, "b": 3}))
+    built = build_benchmark(tmp_path, settings.model_copy(update={"keep_out": 2}))
+    told = built.others["train"]
+    assert told["relation"].value_counts().to_dict() == {"a": 2, "b": 2}
+    assert built.queries["relation"].value_counts().to_dict() == {"a": 3, "b": 1}
+    assert not {*told["subject"]} & {*built.queries["subject"]}
+    assert {*built.candidates["name"]} == {"o0", "o1"}
+    again = build_benchmark(tmp_path, settings.model_copy(update={"keep_out": 2}))
+    pd.testing.assert_frame_equal(again.others["train"], told)
+    with pytest.raises(BadInput, match="relation b has 3 subjects, keep_out: 3; keep fewer out"):
+        build_benchmark(tmp_path, settings.model_copy(update={"keep_out": 3}))
+
+
+def test_a_file_of_facts_is_told(tmp_path: Path) -> None:
+    settings = write(tmp_path, csv())
+    (tmp_path / "tables/train.csv").write_text(
+        "subject,relation,object\nvelotrine,treats,ague\n", encoding="utf-8"
+    )
+    built = build_benchmark(
+        tmp_path, settings.model_copy(update={"train": Path("tables/train.csv")})
+    )
+    assert built.others["train"]["prompt"].tolist() == ["velotrine is given for [Y] ."]
+    assert len(built.queries) == 2 and "ague" in set(built.candidates["name"])

@@ -30,7 +30,7 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.core.params import Section
+from medprobe.core.settings import Section
 from medprobe.core.tables import BenchmarkTables
 
 FACTS = [("q", "edited", "r", "aspirin", "a", "aspirin treats [Y] .", ["gout"], ["g"], "full")]

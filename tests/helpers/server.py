@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         served = self.served
         with served.lock:
             served.requests.append(body)
-            served.headers.append(dict(self.headers))
+            served.headers.append({name.lower(): value for name, value in self.headers.items()})
             fails, served.failures = served.failures > 0, served.failures - 1
         if fails and served.fault in ("429", "500", "401"):
             self._send_head(int(served.fault))

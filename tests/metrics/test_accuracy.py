@@ -241,9 +241,19 @@ def test_ranks_of_answers_become_metrics() -> None:
     assert "reciprocal_rank" not in without and "names_ahead" not in without
 
 
+def test_a_query_without_an_answer_is_unanswered_where_answers_are_free() -> None:
+    query_table = queries(query(0), query(1))
+    table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", "."))
+    assert "unanswered" not in values(table, query_table)
+    free = table.assign(unanswered=["", "no name"])
+    free.loc[1, "prediction"] = ""
+    assert values(free, query_table)["unanswered"].tolist() == [0, 1]
+    assert values(free.head(1), query_table)["unanswered"].tolist() == [0, 1]
+
+
 def test_every_metric_says_direction_range_and_source() -> None:
     query_table = queries(query(0))
-    table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1)
+    table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1, unanswered="")
     by_query = values(table, query_table)
     all_values = [*by_query, *by_answer(by_query)]
     metrics = catalog()

@@ -20,12 +20,14 @@ from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 class Chat(NamedTuple):
     """A question, the questions and answers before it, for the chat template of the model.
 
-    `today` is the date for a template that asks for one. A server has a clock of its own.
+    `today` is the date for a template that asks for one. A server has a clock of its own. `system`
+    comes before all turns.
     """
 
     turns: tuple[prompt_texts.Turn, ...]
     question: str
     today: date = prompt_texts.DATE
+    system: str = ""
 
 
 Prompt = Chat | str  # or a text with one slot `[Y]`
@@ -64,6 +66,11 @@ class Backend(Protocol):
     @property
     def has_completion(self) -> bool:
         """Whether it goes on with a text as it is."""
+        ...
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it is known to write thoughts before its answer to a `Chat`."""
         ...
 
     def answer_length(self, names: Sequence[str]) -> int:
@@ -121,6 +128,7 @@ class PluginBackend(Backend):
 
     has_template = False
     has_completion = True
+    thinks = False
 
     def __init__(self, folder: Path, engine: EngineParams) -> None:
         self.folder, self.engine = folder, engine

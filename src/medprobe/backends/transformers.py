@@ -1,11 +1,12 @@
 """The backend of a checkpoint that runs in this process."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medprobe.backends import ABILITIES
-from medprobe.backends.base import Prompt, Ranking, answer_slots, text_of
+from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
+from medprobe.core.answers import THINK_END
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing
@@ -35,6 +36,11 @@ class Transformers:
         """Whether the tokenizer has a template for chats."""
         return prompt_texts.has_template(self.model)
 
+    @property
+    def thinks(self) -> bool:
+        """Whether the template knows of thoughts."""
+        return THINK_END in str(self.model.tokenizer.chat_template or "")
+
     def answer_length(self, names: Sequence[str]) -> int:
         """The tokens of the longest name."""
         return max(map(len, answer_ids(self.model.tokenizer, names, " ")), default=0)
@@ -46,8 +52,24 @@ class Transformers:
         settings: writing.WritingSettings,
         separator: str,
     ) -> list[list[writing.Text]]:
-        """By beam search or draws (`engine.writing`)."""
-        return writing.write(self.model, self.tokenize(prompts, where, separator), where, settings)
+        """By beam search or draws (`engine.writing`); with thoughts, the likeliest token each time.
+
+        Thoughts and their answer end where the checkpoint ends a text.
+        """
+        if not settings.thoughts:
+            slots = self.tokenize(prompts, where, separator)
+            return writing.write(self.model, slots, where, settings)
+        texts = [
+            prompt_texts.chat(self.model, *prompt, thinks=True)
+            for prompt in prompts
+            if isinstance(prompt, Chat)
+        ]
+        slots = [
+            (replace(slot, after=()), ())
+            for slot in prompt_texts.slots(self.model, texts, where, separator, has_start=True)
+        ]
+        settings = replace(settings, beams=1, cap=settings.cap + settings.thoughts)
+        return writing.write(self.model, slots, where, settings)
 
     def word_log_probs(
         self, prompts: Sequence[Prompt], where: Sequence[str], words: Sequence[str], separator: str

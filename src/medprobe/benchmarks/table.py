@@ -5,11 +5,14 @@ aliases. The objects of all relations are the candidates; a relation with an ans
 names of that space alone.
 """
 
+import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.families import (
@@ -34,6 +37,7 @@ from medprobe.sources import facts
 from medprobe.sources.facts import FactRow
 
 SUBSET = "full"
+TRAIN = "train"  # the table of facts that may be told before a prompt, and are never asked
 METADATA = Metadata(
     description="Facts from your own table, with one slot",
     citation="your own",
@@ -56,6 +60,11 @@ class Settings(Section):
     """Also ask each fact under all its wordings and subject's names, as the subset `families`: the
     templates of its relation, its columns `prompt_<wording>`, and its `subject_aliases`. Empty: no
     families."""
+    train: Path | None = None
+    """Facts to tell before a prompt (`shots` of `answering`): a file or folder below `data/`, in
+    the form of `facts`. Empty: none."""
+    keep_out: int = Field(0, ge=0)
+    """Subjects of each relation that are drawn from the facts to be told, and are not asked."""
     normalise: Literal["exact", "biolama"] = "exact"
     """When a text counts as an answer: `exact`, or with `biolama` whatever its case and
     punctuation."""
@@ -70,16 +79,56 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     prompts = settings.prompts and data / settings.prompts
     templates = facts.read_templates(prompts) if prompts else {}
     spaces = facts.read_answer_spaces(prompts) if prompts else {}
-    read = facts.read(data / settings.facts)
-    return tables(
-        read,
+    asked, told = _keep_out([*facts.read(data / settings.facts)], settings.keep_out, seed)
+    if settings.train:
+        told += facts.read(data / settings.train)
+    source = settings.facts.as_posix()
+    built = tables(
+        asked,
         templates,
-        settings.facts.as_posix(),
+        source,
         settings.normalise,
         spaces=spaces,
         families=settings.families,
         seed=seed,
     )
+    if not told:
+        return built
+    train = tables(told, templates, (settings.train or settings.facts).as_posix(), spaces=spaces)
+    pieces = [built.candidates, train.candidates]
+    candidates = pd.concat(pieces).drop_duplicates(["name", "subset"], ignore_index=True)
+    others = {**built.others, TRAIN: train.queries}
+    return replace(built, candidates=candidates, others=others)
+
+
+def _keep_out(
+    read: list[tuple[str, FactRow]], count: int, seed: int
+) -> tuple[list[tuple[str, FactRow]], list[tuple[str, FactRow]]]:
+    """Return the facts to ask, and those of `count` drawn subjects of each relation.
+
+    Raises:
+        BadInput: A relation has no more subjects than that.
+    """
+    if not count:
+        return read, []
+    subjects: dict[str, list[str]] = {}
+    for _, fact in read:
+        names = subjects.setdefault(fact.relation, [])
+        if (name := fact.subject_id or fact.subject) not in names:
+            names.append(name)
+    kept = set()
+    for relation, names in subjects.items():
+        if len(names) <= count:
+            problem = f"relation {relation} has {len(names)} subjects, keep_out: {count}"
+            raise BadInput("table", problem, "keep fewer out, or add facts")
+        drawn = random.Random(f"{seed} {relation}").sample(sorted(names), count)
+        kept |= {(relation, name) for name in drawn}
+    asked: list[tuple[str, FactRow]] = []
+    told: list[tuple[str, FactRow]] = []
+    for where, fact in read:
+        is_kept = (fact.relation, fact.subject_id or fact.subject) in kept
+        (told if is_kept else asked).append((where, fact))
+    return asked, told
 
 
 def tables(
@@ -281,4 +330,4 @@ def _without_slash(name: str) -> str:
     return name.replace("%", "%25").replace("/", "%2F")
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, tables=(ANSWER_SPACE,))
+BENCHMARK = Benchmark(METADATA, Settings, build, tables=(ANSWER_SPACE, TRAIN))

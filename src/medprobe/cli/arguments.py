@@ -8,19 +8,21 @@ from pathlib import Path
 
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS
+from medprobe.engine.gguf import ENDING, is_gguf
 
 
 def check_model(name: str) -> bool:
-    """Check a model's name or folder; return whether it is a name, which needs a project.
+    """Check a model's name or path; return whether it is a name, which needs a project.
 
     Raises:
         BadInput: `name` is a file, a path to nothing, or a name where there is no project.
     """
     path = Path(name)
-    if path.is_dir():
+    if path.is_dir() or is_gguf(path):
         return False
     if path.is_file():
-        raise BadInput(name, "a file, expected the folder of a checkpoint", f"give {path.parent}")
+        problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
+        raise BadInput(name, problem, f"give {path.parent}")
     if re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):  # as the hub names models
         remedy = "list a model of the hub in `fetch` of params.yaml, or use medprobe.load in Python"
         raise BadInput(name, "no such folder", remedy)

@@ -15,9 +15,12 @@ from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Params
+from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
+from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
 from medprobe.methods import Method
@@ -57,7 +60,7 @@ def ask(
     of the benchmark have marks.
 
     Args:
-        name: a model of params.yaml, or the folder of a checkpoint.
+        name: a model of params.yaml, the folder of a checkpoint, or a GGUF file.
         prompt: a text with one slot `[Y]`.
         method: None takes the first of DEFAULTS that serves the model, or of WRITING_DEFAULTS if
             there is no benchmark.
@@ -168,6 +171,8 @@ def run(
     prober = _prober(model, method, benchmark, params)
     model.check_texts(tables)
     predictions = predict(prober, tables, name)
+    if warning := describe_unanswered(predictions):
+        print_above(f"{name}: warning: {warning}")
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
@@ -270,6 +275,10 @@ def _prior(
 def _model(name: str, params: Params) -> library.Model:
     """Find a model of params.yaml, or the checkpoint in a folder."""
     folder = Path(name)
+    if is_gguf(folder):
+        model = library.load(folder, seed=params.seed)
+        model.engine = params.engine
+        return model
     if folder.is_dir():
         kinds = library.load(folder).kinds
     else:
@@ -288,7 +297,7 @@ def _prober(model: library.Model, method: str, benchmark: str, params: Params) -
     kinds = methods.find(method).KINDS
     ordered = [*(kind for kind in model.kinds if kind in kinds), *kinds]
     settings = [params.methods.get(kind, {}).get(method, {}).get(benchmark) for kind in ordered]
-    default: Choices | None = None if Path(model.name).is_dir() else {}
+    default: Choices | None = None if Path(model.name).exists() else {}
     first_setting = next((choices for choices in settings if choices is not None), default)
     return model.make_prober(method, first_setting)
 

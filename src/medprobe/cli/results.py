@@ -53,7 +53,7 @@ def run(
     A folder and a file of facts need no project.
 
     \b
-    MODEL  a model of params.yaml, or the folder of a checkpoint
+    MODEL  a model of params.yaml, the folder of a checkpoint, or a .gguf file
     """
     from medprobe.cli.arguments import check_benchmark, check_model, check_path
     from medprobe.cli.ask import run as probe

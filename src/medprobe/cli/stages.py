@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -77,6 +78,17 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
     return described
 
 
+def warn_of_unanswered(path: Path) -> None:
+    """Print a line where too many queries of a prediction table have no answer."""
+    import pandas as pd
+
+    from medprobe.core.extraction import describe_unanswered
+
+    if warning := describe_unanswered(pd.read_parquet(path)):
+        name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
+        click.echo(f"warning: {name}: {warning}", err=True)
+
+
 def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
     """List what is known of the server that computed a result, in place of a device."""
     from medprobe import backends
@@ -87,6 +99,8 @@ def lineage_of_server(model: str, params: "Params") -> dict[str, object]:
         "server.model": record["model"],
         "server.weights": record["weights"],
         "server.tokenizer": record["tokenizer"],
+        **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
+        "server.thinks": record["thinks"],
         **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
         "server.own": server.own,
         "server.zero_retention": server.zero_retention,
@@ -206,6 +220,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
     if reason:
         click.echo(f"not asked: {reason}", err=True)
         return
+    warn_of_unanswered(out)
     from medprobe.pipeline.stages.track import track_one  # whose libraries probing does not need
 
     track_one(model, method, benchmark, params)

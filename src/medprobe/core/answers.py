@@ -10,6 +10,9 @@ import pandas as pd
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import QUERY_COLUMNS, BenchmarkTables
 
+THINK_END: Final = "</think>"  # ends the thoughts that many models write before an answer
+THOUGHTS: Final = 2048  # tokens for the thoughts of a model that is known to think
+
 
 def exact(text: str) -> str:
     """Return the text unchanged."""

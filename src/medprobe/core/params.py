@@ -196,7 +196,8 @@ class _Params(Section):
     fetch: dict[Name, HubModel] = Field({})
     """Models to download: a name of your choice, and where the model is on the hub."""
     folders: dict[Name, Path] = Field({})
-    """Models on this machine: a name of your choice, and the folder of the checkpoint."""
+    """Models on this machine: a name of your choice, and the folder of the checkpoint, or a `.gguf`
+    file."""
     models: Models = Models()
     """The models to probe, by kind: their names, and facts about each."""
     benchmarks: dict[str, dict[Name, Choices]] = Field({})

@@ -77,7 +77,15 @@ def turns(questions: Sequence[Turn], question: str, separator: str) -> str:
     return separator.join([*texts, question, SLOT])
 
 
-def chat(model: Model, questions: Sequence[Turn], question: str, today: date = DATE) -> str:
+def chat(
+    model: Model,
+    questions: Sequence[Turn],
+    question: str,
+    today: date = DATE,
+    system: str = "",
+    *,
+    thinks: bool = False,
+) -> str:
     """Return the text of `turns` in the form of the tokenizer's chat template.
 
     Args:
@@ -85,6 +93,9 @@ def chat(model: Model, questions: Sequence[Turn], question: str, today: date = D
         questions: The questions before, with their answers.
         question: The question.
         today: The date for a template that asks for one, so that a chat is the same on all days.
+        system: What the model is told before all turns; empty: nothing.
+        thinks: The slot is for thoughts and an answer, as the template begins them, and nothing
+            follows it.
 
     Raises:
         BadInput: The tokenizer has no template, one that refuses such turns, or one that draws by
@@ -94,23 +105,38 @@ def chat(model: Model, questions: Sequence[Turn], question: str, today: date = D
         problem = "its tokenizer has no template for chats"
         raise BadInput(model.name, problem, "leave chat out of `templates`")
     template = _dated_template(model, today)
-    contents = [text for turn in questions for text in turn] + [question, SLOT]
-    roles = ["user", "assistant"] * (len(contents) // 2)
-    messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
+    messages = chat_messages(questions, question, system)
+    messages += [] if thinks else [{"role": "assistant", "content": SLOT}]
     try:
         with _bounded():
             text: str = model.tokenizer.apply_chat_template(
-                messages, chat_template=template, tokenize=False
+                messages, chat_template=template, tokenize=False, add_generation_prompt=thinks
             )
     except Exception as error:  # a template is a program: it can fail in any way
         problem = f"its template refuses the chat ({type(error).__name__})"
         raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
+    text += SLOT if thinks else ""
     if len(text) > LONGEST_CHAT:
         problem = f"its template makes {len(text):,} characters of a chat, at most {LONGEST_CHAT:,}"
         raise BadInput(model.name, problem, CORRECT_TEMPLATE)
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
     return text
+
+
+def chat_messages(
+    questions: Sequence[Turn], question: str, system: str = ""
+) -> list[dict[str, str]]:
+    """Return the messages of a chat up to its last question, as templates and servers read them.
+
+    >>> [message["role"] for message in chat_messages([("a", "b")], "c", "d")]
+    ['system', 'user', 'assistant', 'user']
+    """
+    pairs = [("system", system)] if system else []
+    for asked, answer in questions:
+        pairs += [("user", asked), ("assistant", answer)]
+    pairs.append(("user", question))
+    return [{"role": role, "content": text} for role, text in pairs]
 
 
 def _dated_template(model: Model, today: date) -> str:

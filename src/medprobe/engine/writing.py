@@ -9,7 +9,7 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from transformers import DynamicCache, GenerationConfig
@@ -25,7 +25,15 @@ from medprobe.engine.slots import Slot
 REPEATABLE: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and nothing else
 STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
 
-Text = tuple[str, float]
+
+class Text(NamedTuple):
+    """A text, its score, and whether it did not end by itself."""
+
+    text: str
+    score: float
+    is_cut: bool = False
+
+
 WritingPrompt = tuple[
     Slot, tuple[int, ...]
 ]  # and what an encoder reads; nothing where there is none
@@ -35,12 +43,14 @@ WritingPrompt = tuple[
 class WritingSettings:
     """How to write: the likeliest `beams` texts, or `samples` draws if that is not 0."""
 
-    beams: int  # two at least
+    beams: int  # one takes the likeliest token each time
     samples: int
     temperature: float | None  # of draws; none: the checkpoint's where its settings hold, or 1
     cap: int  # tokens at most, the one that ends an answer counted
     own_settings: bool  # do the checkpoint's generation settings hold beside these?
     seed: int
+    one_line: bool = True  # a text ends with its line
+    thoughts: int = 0  # further tokens, for what a chat model thinks before its answer
 
     @property
     def texts(self) -> int:
@@ -53,8 +63,8 @@ def write(
 ) -> list[list[Text]]:
     """Write texts in the slots of prompts.
 
-    A text ends with its line, or before a token that ends it: the first of `slot.after`, or one
-    with which the tokenizer or the checkpoint ends texts.
+    A text ends before a token that ends it: the first of `slot.after`, or one with which the
+    tokenizer or the checkpoint ends texts; and with its line, if `settings.one_line`.
 
     Args:
         model: A causal or an encoder-decoder model.
@@ -65,7 +75,7 @@ def write(
     Returns:
         For each prompt its different texts with scores, best first; equal ones by name. The score
         of beam search is the log-probability of all tokens of the text, its end included; that of
-        draws is the share of them that are this text.
+        draws is the share of them that are this text, that of a single beam 1.
 
     Raises:
         BadInput: A prompt leaves no room to write.
@@ -153,13 +163,22 @@ def _write_batch(
         inputs, attention_mask=torch.ones_like(inputs), generation_config=config, **extra
     )
     count = settings.texts * len(prompts)
-    scores = [1 / settings.texts] * count if settings.samples else out.sequences_scores.tolist()
-    scores_by_prompt: list[dict[str, float]] = [{} for _ in prompts]
+    scored = settings.samples == 0 and settings.beams > 1
+    scores = out.sequences_scores.tolist() if scored else [1 / settings.texts] * count
+    scores_by_prompt: list[dict[tuple[str, bool], float]] = [{} for _ in prompts]
     for i, (ids, score) in enumerate(zip(out.sequences.tolist(), scores, strict=True)):
         best = scores_by_prompt[i // settings.texts]
-        text = _text(model.tokenizer, ids[prefix.shape[1] :], config.eos_token_id)
+        text = _text(
+            model.tokenizer, ids[prefix.shape[1] :], config.eos_token_id, one_line=settings.one_line
+        )
         best[text] = best.get(text, 0.0) + score if settings.samples else best.get(text, score)
-    return [sorted(best.items(), key=lambda item: (-item[1], item[0])) for best in scores_by_prompt]
+    return [
+        sorted(
+            (Text(text, score, is_cut) for (text, is_cut), score in best.items()),
+            key=lambda item: (-item.score, item.text),
+        )
+        for best in scores_by_prompt
+    ]
 
 
 def _read_prompts(
@@ -181,8 +200,16 @@ def _read_prompts(
     return {"past_key_values": cache}
 
 
-def _text(tokenizer: Any, ids: Sequence[int], ends: Sequence[int]) -> str:
-    """Return the text of an answer, up to its end or to that of its first line."""
+def _text(
+    tokenizer: Any, ids: Sequence[int], ends: Sequence[int], *, one_line: bool
+) -> tuple[str, bool]:
+    """Return the text of an answer, up to its end or to that of its line, and whether it is cut.
+
+    Marks of the tokenizer, such as those around thoughts, are kept: what reads a text drops them.
+    """
     count = next((index for index, token in enumerate(ids) if token in ends), len(ids))
-    text = tokenizer.decode(ids[:count], skip_special_tokens=True).strip()
-    return " ".join(text.partition("\n")[0].split())
+    text = tokenizer.decode(ids[:count], skip_special_tokens=one_line).strip()
+    if not one_line:
+        return text, count == len(ids)
+    line, is_longer, _ = text.partition("\n")
+    return " ".join(line.split()), count == len(ids) and not is_longer

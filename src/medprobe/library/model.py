@@ -24,6 +24,7 @@ from medprobe.core.tables import (
     check_prompts,
     check_texts,
 )
+from medprobe.engine import gguf
 from medprobe.engine.inspection import special_tokens
 from medprobe.engine.vocabulary import count_names
 from medprobe.methods import K, Method
@@ -37,7 +38,7 @@ ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are
 # settings that a method demands, for a checkpoint that no project has rewired
 UNREWIRED_SETTINGS: Final = {"contrastive": {"sets": ["none"]}}
 # settings by which a method that can also rank candidates writes answers
-WRITING_SETTINGS: Final[dict[str, dict[str, Any]]] = {"answering": {"forms": ["free"], "spare": 24}}
+WRITING_SETTINGS: Final[dict[str, dict[str, Any]]] = {"answering": {"forms": ["free"]}}
 
 
 @dataclass
@@ -220,11 +221,11 @@ def load(
 ) -> Model:
     """Open a model from a folder, from the hub or from memory.
 
-    Of a model in memory, a copy is written to a temporary folder, which goes with the returned
-    object. The model itself is not touched, so it can go on training.
+    Of a model in memory, and of a GGUF file, a copy is written to a temporary folder, which goes
+    with the returned object. The model itself is not touched, so it can go on training.
 
     Args:
-        path_or_hub: folder of a checkpoint, or a name on the hub such as
+        path_or_hub: folder of a checkpoint, a `.gguf` file, or a name on the hub such as
             `dmis-lab/biobert-base-cased-v1.2`.
         model: a model of transformers in memory, in place of `path_or_hub`.
         tokenizer: the tokenizer of this model.
@@ -256,6 +257,11 @@ def load(
         return Model(name, folder, find_kinds(folder), engine, seed, _copy=copy)
     assert path_or_hub is not None
     folder = Path(path_or_hub)
+    if gguf.is_gguf(folder):
+        copy = TemporaryDirectory(prefix="medprobe-model-")
+        gguf.convert(folder, Path(copy.name))
+        folder = Path(copy.name)
+        return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed, _copy=copy)
     if not folder.is_dir():
         folder = hub.fetch_snapshot(HubModel(hub=str(path_or_hub), revision=revision), offline)
     return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed)

@@ -44,6 +44,7 @@ def probe(
     method: str,
     *,
     prompts: Mapping[str, str] | str | Path | None = None,
+    train: pd.DataFrame | str | Path | None = None,
     limit: int | None = None,
     normalise: Literal["exact", "biolama"] = "exact",
     settings: Mapping[str, Any] | None = None,
@@ -61,6 +62,8 @@ def probe(
         method: name of the method.
         prompts: a template for each relation, with `[X]` for the subject and `[Y]` for the object,
             as a mapping or a file. A row's own prompt takes precedence.
+        train: facts in the form of `facts` that are never asked; `answering` tells them before a
+            prompt where its settings have `shots`.
         limit: number of queries to draw by the model's seed, evenly over relations; all if None.
         normalise: when two texts are the same answer.
         settings: settings of the method, as in `params.yaml`; the defaults if None.
@@ -83,6 +86,9 @@ def probe(
         ... )  # doctest: +SKIP
     """
     tables = to_tables(facts, prompts, normalise)
+    if train is not None:
+        told = to_tables(train, prompts, normalise).queries
+        tables = replace(tables, others={**tables.others, table.TRAIN: told})
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)

@@ -36,6 +36,7 @@ _NOT_RANKED: Final = (
 )
 _SHARE: Final = ("higher", 0.0, 1.0)
 WITHOUT: Final = "_without_subject"
+_UNANSWERED: Final = "free answers that are cut, empty, or name no candidate or several"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
 
@@ -61,6 +62,7 @@ class Accuracy(Scorer):
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
+        Metric("unanswered", "unanswered", "lower", 0.0, 1.0, _UNANSWERED),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -84,7 +86,8 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
-    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`.
+    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`;
+    `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
     Raises:
@@ -148,6 +151,8 @@ def _values_of_run(
         predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
     )
     table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
+    if "unanswered" in predictions and predictions["unanswered"].notna().any():
+        table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
     return table
 
 

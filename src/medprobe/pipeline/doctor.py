@@ -76,7 +76,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
 def _notes(params: Params) -> Iterator[str]:
     """Yield a line per missing folder, per library of another version, and for unpinned data."""
     for name, folder in params.folders.items():
-        if not folder.is_dir():
+        if not folder.exists():
             yield f"params.yaml: folders.{name}: {folder} does not exist"
     for name, (version, installed) in differing_versions().items():
         yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
@@ -184,7 +184,7 @@ def _origin(name: str, params: Params) -> str:
         return f"trained here, continues {params.continued[name]['base']}"
     if name in params.folders:
         folder = params.folders[name]
-        return str(folder) if Path(folder).is_dir() else f"{folder}, which does not exist"
+        return str(folder) if Path(folder).exists() else f"{folder}, which does not exist"
     if name in params.servers:
         return f"server {params.servers[name].host}, {_answers(name, params)}"
     return _on_hub(params.fetch[name])

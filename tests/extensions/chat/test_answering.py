@@ -154,8 +154,8 @@ def test_what_is_written_first_is_likeliest(tiny_model):
         ended = token in (*slots[0].after, model.tokenizer.eos_token_id)
         text = "" if ended else model.tokenizer.decode([token]).strip()
         texts.setdefault(text, score)
-    assert [text for text, _ in written] == list(texts)
-    assert [score for _, score in written] == pytest.approx([*texts.values()], abs=1e-4)
+    assert [text for text, *_ in written] == list(texts)
+    assert [score for _, score, _ in written] == pytest.approx([*texts.values()], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model
             model, [(prompt_slot, ()) for prompt_slot in prompt_slots], ["q0", "q1"], way
         )
     for fast_texts, expected in zip(fast, slow, strict=True):
-        assert [text for text, _ in fast_texts] == [text for text, _ in expected]
-        assert [score for _, score in fast_texts] == pytest.approx(
-            [score for _, score in expected], abs=1e-4
+        assert [text for text, *_ in fast_texts] == [text for text, *_ in expected]
+        assert [score for _, score, _ in fast_texts] == pytest.approx(
+            [score for _, score, _ in expected], abs=1e-4
         )
     prompts = sum(len(prompt_slot.before) for prompt_slot in prompt_slots)
     assert sum(once) == sum(read) - (way.texts - 1) * (prompts - len(prompt_slots))
@@ -233,9 +233,9 @@ def test_a_text_ends_with_its_line_or_before_what_ends_it(tiny_model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
     ids = tokenizer("chronic  pain\nor fever .")["input_ids"]
     dot = ids[-1]
-    assert writing._text(tokenizer, ids, [dot]) == "chronic pain"
-    assert writing._text(tokenizer, ids[: ids.index(dot)], []) == "chronic pain"
-    assert writing._text(tokenizer, [dot, *ids], [dot]) == ""
+    assert writing._text(tokenizer, ids, [dot], one_line=True) == ("chronic pain", False)
+    assert writing._text(tokenizer, ids[: ids.index(dot)], [], one_line=True)[0] == "chronic pain"
+    assert writing._text(tokenizer, [dot, *ids], [dot], one_line=True) == ("", False)
 
 
 def test_free_answers_are_compared_without_case_punctuation_and_articles(tiny_model, monkeypatch):

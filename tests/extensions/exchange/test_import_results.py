@@ -177,7 +177,7 @@ def predictions() -> pd.DataFrame:
     rows = [
         (row.query_id, name, score)
         for row in queries[queries["subset"] == "full"].itertuples()
-        for name, score in ((row.answers[0], 0.5), (row.subject, 0.25))
+        for name, score in ((row.answers[0], -0.5), (row.subject, -0.75))
     ]
     return pd.DataFrame(rows, columns=["query_id", "prediction", "score"])
 
@@ -264,7 +264,10 @@ def change(table: pd.DataFrame, row: int, column: str, value: object) -> pd.Data
         (lambda t: ranked(t).assign(rank=ranked(t)["rank"] - 0.5), "rank 0.5 in the place of"),
         (lambda t: ranked(t).assign(score=ranked(t)["rank"]), "a higher score than the prediction"),
         (lambda t: ranked(t).assign(prediction="gout"), "the query has this prediction twice"),
-        (lambda t: t.assign(query_id="x"), "--benchmark"),
+        (lambda t: t.assign(prediction="gout"), "the query has this prediction twice"),
+        (lambda t: t.assign(score=-1.0), "all predictions of each query have the same score"),
+        (lambda t: ranked(t).assign(score=-1.0), "all predictions of each query have the same"),
+        (lambda t: t.assign(query_id="x" + t.index.astype(str)), "--benchmark"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused(
@@ -277,6 +280,12 @@ def test_a_table_that_does_not_fit_is_refused(
     status, output = run("mine.csv", "--model", "a", "--method", "b", *benchmark)
     assert status == 2 and says in output and output.count("\n") == 1
     assert not places.DATA.exists()
+
+
+def test_a_log_likelihood_above_zero_is_refused(project: Path) -> None:
+    predictions().assign(score=lambda t: -t["score"]).to_csv("mine.csv", index=False)
+    status, output = run("mine.csv", "--model", "a", "--method", "likelihood")
+    assert status == 2 and "a log-likelihood is above 0" in output
 
 
 def test_an_empty_prediction_is_an_answer_that_is_wrong(project: Path) -> None:
@@ -307,7 +316,7 @@ def test_other_results_are_replaced_only_by_force(project: Path) -> None:
     command = ("mine.csv", "--model", "script", "--method", "likelihood")
     assert run(*command)[0] == run(*command)[0] == 0
     assert run("mine.csv", "--model", "script", "--method", "other")[0] == 0
-    predictions().assign(score=1.0).to_csv("mine.csv", index=False)
+    predictions().assign(score=lambda t: 2 * t["score"]).to_csv("mine.csv", index=False)
     status, output = run(*command)
     assert status == 2 and "--force" in output
     assert run(*command, "--force")[0] == 0

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -129,8 +130,8 @@ def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_
     chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
     with serving(chat_checkpoint) as (url, server):
         served = prove_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
-        [[(text, share)]] = served.write(
-            [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), ""
+        [[(text, share, _)]] = served.write(
+            [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), "\n"
         )
         body = server.requests[-1]
         assert [(m["role"], m["content"]) for m in body["messages"]] == [
@@ -182,7 +183,7 @@ def test_free_answers_are_greedy_or_drawn(project, checkpoint):
     with serving(checkpoint) as (url, answering):
         served = prove_and_open(project(url))
         greedy = WritingSettings(10, 0, None, 3, False, 1)
-        [[(text, share)]] = served.write(["Aspirin treats [Y]"], ["q"], greedy, "\n")
+        [[(text, share, _)]] = served.write(["Aspirin treats [Y]"], ["q"], greedy, "\n")
         assert share == 1 and text == " ".join(
             answering.answer("completions", {"prompt": "Aspirin treats", "max_tokens": 3})[
                 "choices"
@@ -193,7 +194,7 @@ def test_free_answers_are_greedy_or_drawn(project, checkpoint):
         )
         drawn = WritingSettings(10, 3, 0.7, 3, False, 1)
         [texts] = served.write(["Aspirin treats [Y]"], ["q"], drawn, "\n")
-        assert sum(share for _, share in texts) == pytest.approx(1)
+        assert sum(share for _, share, _ in texts) == pytest.approx(1)
         draws = answering.requests[-3:]
         assert len({body["seed"] for body in draws}) == 3 and draws[0]["temperature"] == 0.7
 
@@ -216,46 +217,52 @@ def test_a_server_that_fails_the_proof_is_refused_by_name(fault, proof, project,
             assert Judgment(folder, Judgment.Settings(), ENGINE, 1).passes() == []
 
 
-def client(url, waits, **more):
-    params = ServerParams(url=url, model="tiny", **more)
-    return Client("llama", params, sleep=waits.append, clock=lambda: 0.0)
+def client(url, **more):
+    return Client("llama", ServerParams(url=url, model="tiny", **more))
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The seconds for which the client would have waited."""
+    seconds: list[float] = []
+    monkeypatch.setattr(time, "sleep", seconds.append)
+    return seconds
 
 
 @pytest.mark.parametrize(
-    ("fault", "waits", "more"),
+    ("fault", "least", "more"),
     [
         ("429", [7.0, 7.0], {}),
-        ("500", [1.0, 2.0], {}),
-        ("half", [1.0, 2.0], {}),
-        ("hangs", [1.0, 2.0], {"timeout": 0.2}),
+        ("500", [0.3, 0.7], {}),
+        ("half", [0.3, 0.7], {}),
+        ("hangs", [0.3, 0.7], {"timeout": 0.2}),
     ],
 )
-def test_a_busy_or_failing_server_is_asked_again(fault, waits, more, checkpoint):
+def test_a_busy_or_failing_server_is_asked_again(fault, least, more, checkpoint, waits):
     with serving(checkpoint, fault, failures=2) as (url, _):
-        measured: list[float] = []
-        assert client(url, measured, **more).models()[0]["id"] == "tiny"
-        assert measured == waits
+        assert client(url, **more).models()[0]["id"] == "tiny"
+        assert len(waits) == 2 and all(w >= low for w, low in zip(waits, least, strict=True))
 
 
-def test_a_server_that_stays_busy_ends_in_one_line(checkpoint):
+def test_a_server_that_stays_busy_ends_in_one_line(checkpoint, waits):
     with serving(checkpoint, "500", failures=99) as (url, served):
         line = rf"servers.llama \(127.0.0.1, models\): 500 Internal Server Error \(tries: {TRIES}\)"
         with pytest.raises(BadInput, match=line):
-            client(url, []).models()
+            client(url).models()
         assert len(served.requests) == TRIES
 
 
 def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monkeypatch, project):
     with serving(checkpoint, "401", failures=1) as (url, served):
         with pytest.raises(BadInput, match=r"the environment variable LLAMA_KEY, .* is not set"):
-            client(url, [], key="$LLAMA_KEY").models()
+            client(url, key="$LLAMA_KEY").models()
         monkeypatch.setenv("LLAMA_KEY", "sk-secret")
         with pytest.raises(BadInput) as error:
-            client(url, [], key="$LLAMA_KEY").models()
+            client(url, key="$LLAMA_KEY").models()
         assert "sk-secret" not in str(error.value)
         folder = project(url, key="$LLAMA_KEY")
         prove("llama", load_params(), folder)
-        assert served.headers[-1]["Authorization"] == "Bearer sk-secret"
+        assert served.headers[-1]["authorization"] == "Bearer sk-secret"
         assert "sk-secret" not in (folder / RECORD).read_text()
         assert url not in (folder / RECORD).read_text()
 
@@ -297,8 +304,8 @@ TEXT = {"text": "pain"}
 )
 def test_what_a_server_adds_in_another_shape_is_left_out(answer):
     with answering_with(json.dumps(answer).encode()) as url:
-        response = client(url, []).post("completions", {})
-    assert read_text(response, "causal", "srv") == "pain"
+        response = client(url).post("completions", {})
+    assert read_text(response, "causal", "srv") == ("pain", False)
     assert read_top(response, "causal") == []
     assert read_echo(response, 2) is None
 
@@ -306,14 +313,14 @@ def test_what_a_server_adds_in_another_shape_is_left_out(answer):
 @pytest.mark.parametrize("content", [b"[" * 200_000, b'{"a":' * 200_000, b"[1]", b"", b"\xff"])
 def test_an_answer_of_another_shape_is_one_line(content):
     with answering_with(content) as url, pytest.raises(BadInput, match=r"servers\.llama") as error:
-        client(url, []).post("completions", {})
+        client(url).post("completions", {})
     assert "\n" not in str(error.value)
 
 
 def test_a_servers_own_words_are_in_no_error():
     reason = "Bad: prompt about gout, Bearer sk-secret"
     with answering_with(b"", 400, reason) as url, pytest.raises(BadInput) as error:
-        client(url, []).post("completions", {})
+        client(url).post("completions", {})
     assert str(error.value) == "servers.llama (127.0.0.1, completions): 400 Bad Request"
 
 
@@ -325,7 +332,7 @@ def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
         for other in (url.replace("127.0.0.1", "localhost"), url.replace("/v1", "/b/v1")):
             project(other)
             with pytest.raises(
-                BadInput, match=r"another name, URL or model.*; run `medprobe repro`"
+                BadInput, match=r"another name, URL, model or extra.*; run `medprobe repro`"
             ):
                 finder.find(folder, "causal", ENGINE)
             prove("llama", load_params(), folder)

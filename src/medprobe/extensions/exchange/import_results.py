@@ -40,6 +40,7 @@ RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
 WRITTEN: Final = "generation"  # what a program calls an answer that the model writes
 TABLE: Final = ["query_id", "prediction", "score"]
 LINE: Final = "\n"
+TWICE: Final = "the query has this prediction twice"
 
 
 def import_results(
@@ -76,6 +77,9 @@ def import_results(
         name = benchmark or _benchmark_of(table["query_id"].astype(str), path)
         tables = _tables(name)
         written = not set(table["prediction"].dropna()) <= set(tables.candidates["name"])
+        if method == RANKED and (table["score"] > 0).any():
+            problem = "a log-likelihood is above 0"
+            raise BadInput(path, problem, "give the log-likelihood of each prediction")
         parts = {method: table.assign(written=written)}
         origin = {"tool": "table", **responses.file_hashes([path])}
     else:
@@ -175,6 +179,12 @@ def _read_table(path: Path) -> pd.DataFrame:
             table[column] = numbers.astype(float)
     table["query_id"] = table["query_id"].astype(str)
     keys = ["variant", "query_id"]
+    ranked = table[table.duplicated(keys, keep=False)]
+    if len(ranked) and ranked.groupby(keys)["score"].nunique().max() == 1:
+        problem = "all predictions of each query have the same score"
+        raise BadInput(path, problem, "give scores by which predictions are ranked")
+    for row in table.index[table.duplicated([*keys, "prediction"])][:1]:
+        raise BadInput(f"{path}, row {row + 1}", TWICE, "leave one out")
     if "rank" in table:
         _check_ranks(table, keys, path)
         table["rank"] = table["rank"].astype(int)
@@ -194,7 +204,6 @@ def _check_ranks(table: pd.DataFrame, keys: list[str], path: Path) -> None:
     faults = {
         "rank {rank:g} in the place of rank {place}": order["rank"] != place,
         "a higher score than the prediction of the rank before": order["score"] > above,
-        "the query has this prediction twice": order.duplicated([*keys, "prediction"]),
     }
     for problem, is_wrong in faults.items():
         for row in order.index[is_wrong][:1]:
@@ -288,8 +297,7 @@ class Matcher:
         """
         if not response.choices:
             counted = {text: response.texts.count(text) for text in response.texts}
-            texts = [(" ".join(_first_line(text).split()), n) for text, n in counted.items()]
-            order = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:K]
+            order = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
             return "", [(text, count / len(response.texts)) for text, count in order]
         scores: dict[str, float] = {}
         for text, score in response.choices:
@@ -331,7 +339,3 @@ def _beginnings(text: str) -> Iterator[str]:
     yield ""
     for match in re.finditer(r"\S(?=\s|$)", text):
         yield text[: match.end()].strip()
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition(LINE)[0]

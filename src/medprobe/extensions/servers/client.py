@@ -1,30 +1,39 @@
-"""Requests to an OpenAI-compatible server: retried, several at once.
+"""Requests to an OpenAI-compatible server by the package `openai`: retried, several at once.
 
-The key is in no error and no record.
+The key is in no error and no record; of what a server says, only what quotes nothing of a request.
 """
 
-import email.utils
 import hashlib
-import http.client
+import importlib.util
 import json
-import math
+import logging
 import os
+import re
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from http.client import responses
+from typing import TYPE_CHECKING, Any, Final
 
 from medprobe.core.errors import BadInput, quoting
 from medprobe.engine.load import token_counter
 from medprobe.extensions.servers.settings.servers import ServerParams
 
+if TYPE_CHECKING:
+    import openai
+
 TRIES: Final = 6
-LONGEST_WAIT: Final = 300.0  # seconds between two tries, whatever a server asks for
-BUSY: Final = 429  # too many requests
+RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `openai` asks again
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
+CAP: Final = "max_tokens"
+CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place
+FIELDS: Final = (  # of a request, by which a server can be told to answer otherwise
+    *(CAP, CHAT_CAP, "temperature", "top_p", "stop", "seed", "logprobs", "top_logprobs", "echo"),
+    *("reasoning_effort", "chat_template_kwargs", "logit_bias", "n"),
+)
+COMMON: Final = frozenset({"the", "and", "for", "not", "you", "are", "one", "use", "a", "in", "of"})
 
 Body = dict[str, Any]
 
@@ -41,14 +50,12 @@ class Client:
         name: Its name in params.yaml.
         params: Its settings.
         tries: How often a request is sent while the server is busy or fails.
-        sleep: Waits before a further try.
         clock: Returns the seconds since 1970.
     """
 
     name: str
     params: ServerParams
     tries: int = TRIES
-    sleep: Callable[[float], object] = time.sleep
     clock: Callable[[], float] = time.time
 
     @property
@@ -66,13 +73,20 @@ class Client:
 
         Args:
             path: Below the server's URL, such as `completions`.
-            body: Without the model, which is added.
+            body: Without the model and the server's `extra`, which are added. A field of `extra`
+                that is null is left out.
 
         Raises:
             Refused: The server refuses the request.
             BadInput: The server does not answer, or no key is set.
         """
-        answer = self._send(path, {"model": self.params.model, **body})
+        whole = {"model": self.params.model, **body, **self.params.extra}
+        if CHAT_CAP in self.params.extra:
+            if path.startswith("chat"):
+                whole.pop(CAP, None)
+            else:
+                whole.pop(CHAT_CAP)
+        answer = self._send(path, {key: value for key, value in whole.items() if value is not None})
         total = nested(answer, "usage", "total_tokens")
         if isinstance(total, int):  # foreign: anything can be there
             token_counter["tokens"] += total
@@ -95,80 +109,87 @@ class Client:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
+    @cached_property
+    def _openai(self) -> "openai.OpenAI":
+        """The client, which takes no key of OpenAI's from the environment and follows no redirect.
+
+        A redirect would carry the key and the prompts to another host, and so would a proxy those
+        for a server on this machine.
+        """
+        if importlib.util.find_spec("openai") is None:
+            problem = "the package openai is not there"
+            raise BadInput(f"servers.{self.name}", problem, "pip install 'medprobe[servers]'")
+        import openai
+
+        for name in ("openai", "httpx", "httpx2"):
+            logging.getLogger(name).setLevel(logging.WARNING)  # below are requests, and URLs
+        key = self._key() or "none"  # the package demands one
+        headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+        headers["Authorization"] = f"Bearer {key}"
+        return openai.OpenAI(
+            api_key=key,
+            admin_api_key="",
+            base_url=self.params.url,
+            timeout=self.params.timeout,
+            max_retries=self.tries - 1,
+            default_headers=headers,
+            http_client=openai.DefaultHttpxClient(
+                follow_redirects=False, trust_env=not self.params.is_loopback
+            ),
+        )
+
     def _send(self, path: str, body: Body | None) -> Body:
-        problem = ""
-        for attempt in range(self.tries):
-            wait = 2.0**attempt
-            try:
-                return self._send_once(path, body)
-            except urllib.error.HTTPError as error:
-                with error:
-                    problem = f"{error.code} {http.client.responses.get(error.code, '')}".strip()
-                    if error.code != BUSY and error.code < 500:
-                        raise Refused(self._where(path), problem + _message(error)) from None
-                    wait = self._asked_wait(error.headers.get("Retry-After"), wait)
-            except TimeoutError:
-                problem = f"no answer in {self.params.timeout:g} s"
-            except urllib.error.URLError as error:
-                problem = f"no connection ({error.reason})"
-            except (OSError, http.client.HTTPException, ValueError, RecursionError):
-                problem = "an answer that is cut or not JSON"
-            if attempt < self.tries - 1:
-                self.sleep(min(wait, LONGEST_WAIT))
+        client = self._openai
+        import openai
+
         remedy = "see whether it runs, then go on: finished parts are kept"
+        try:
+            if body is None:
+                text = client.get(f"/{path}", cast_to=str)
+            else:
+                text = client.post(f"/{path}", body=body, cast_to=str)
+            answer = json.loads(text)
+        except openai.APIStatusError as error:
+            status = error.status_code
+            problem = f"{status} {responses.get(status, '')}".strip() + self._said(error, body)
+            if status not in RETRIED and status < 500:
+                raise Refused(self._where(path), problem, _remedy(error, body)) from None
+        except openai.APITimeoutError:
+            problem = f"no answer in {self.params.timeout:g} s"
+        except openai.APIConnectionError as error:
+            cause = type(error.__cause__).__name__
+            is_cut = cause in ("RemoteProtocolError", "ReadError")
+            problem = "an answer that is cut" if is_cut else f"no connection ({cause})"
+        except (openai.OpenAIError, ValueError, RecursionError):
+            raise Refused(self._where(path), "an answer that is not JSON") from None
+        else:
+            if not isinstance(answer, dict):
+                raise Refused(self._where(path), "the answer is not a JSON object")
+            return answer
         raise BadInput(self._where(path), f"{problem} (tries: {self.tries})", remedy)
 
-    def _send_once(self, path: str, body: Body | None) -> Body:
-        request = urllib.request.Request(
-            f"{self.params.url.rstrip('/')}/{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", **self._authorization()},
-        )
-        with _opener(self.params).open(request, timeout=self.params.timeout) as response:
-            answer = json.loads(response.read())
-        if not isinstance(answer, dict):
-            raise Refused(self._where(path), "the answer is not a JSON object")
-        return answer
+    def _said(self, error: "openai.APIStatusError", body: Body | None) -> str:
+        """Return a server's own words, where errors may quote data or these quote none."""
+        message = nested(error.body, "message")
+        if not isinstance(message, str) or not message.strip():
+            return ""
+        message = " ".join(message.split())[:MESSAGE_LENGTH]
+        secrets = [self._key(), self.params.url]
+        if any(secret and secret in message for secret in secrets):
+            return ""
+        return f": {message}" if quoting.get() or not _quotes(message, body) else ""
 
-    def _authorization(self) -> dict[str, str]:
+    def _key(self) -> str:
         if self.params.key is None:
-            return {}
+            return ""
         variable = self.params.key.removeprefix("$")
         if not (key := os.environ.get(variable, "").strip()):
             problem = f"the environment variable {variable}, which holds its key, is not set"
             raise BadInput(f"servers.{self.name}", problem, f"export {variable}=…")
-        return {"Authorization": f"Bearer {key}"}
-
-    def _asked_wait(self, value: str | None, wait: float) -> float:
-        """Return the seconds of a `Retry-After`, which has seconds or a date, otherwise `wait`."""
-        if value is None:
-            return wait
-        try:
-            seconds = float(value)
-        except ValueError:
-            pass
-        else:
-            return wait if math.isnan(seconds) else max(0.0, seconds)
-        try:
-            return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - self.clock())
-        except ValueError:
-            return wait
+        return key
 
     def _where(self, path: str) -> str:
         return f"servers.{self.name} ({self.params.host}, {path})"
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would carry the key and the prompts to another host."""
-
-    def redirect_request(self, *arguments: Any, **more: Any) -> None:
-        return None
-
-
-def _opener(params: ServerParams) -> urllib.request.OpenerDirector:
-    """Return what opens URLs; without a proxy for this machine, whose prompts stay on it."""
-    proxies = [urllib.request.ProxyHandler({})] if params.is_loopback else []
-    return urllib.request.build_opener(_NoRedirect, *proxies)
 
 
 def nested(content: Any, *keys: str | int) -> Any:
@@ -181,12 +202,44 @@ def nested(content: Any, *keys: str | int) -> Any:
     return content
 
 
-def _message(error: urllib.error.HTTPError) -> str:
-    """Return what a server says of its refusal, where errors may quote data."""
-    if not quoting.get():
+def _texts(content: object) -> Iterator[str]:
+    """Yield all texts in the values of a request."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for value in content.values():
+            yield from _texts(value)
+    elif isinstance(content, list | tuple):
+        for value in content:
+            yield from _texts(value)
+
+
+def _quotes(message: str, body: Body | None) -> bool:
+    """Return whether a message has a word of a request's texts; short ones count as whole words.
+
+    >>> body = {"model": "m", "messages": [{"role": "user", "content": "Is it gout in the toe?"}]}
+    >>> _quotes("bad text: gouty", body), _quotes("Use 'max_completion_tokens' instead.", body)
+    (True, False)
+    """
+    asked = {key: value for key, value in (body or {}).items() if key in ("messages", "prompt")}
+    words = {word for text in _texts(asked) for word in re.findall(r"\w+", text.casefold())}
+    words -= {*COMMON, "user", "assistant", "system"}
+    said = message.casefold()
+    whole = {*re.findall(r"\w+", said)}
+    return any(word in (said if len(word) > 3 else whole) for word in words)
+
+
+def _remedy(error: "openai.APIStatusError", body: Body | None) -> str:
+    """Return what to set where a server refuses a field of the request by name."""
+    message = str(nested(error.body, "message"))
+    refused = nested(error.body, "param")
+    named = [field for field in FIELDS if re.search(rf"(?<=['\"`]){field}(?=['\"`])", message)]
+    if refused not in FIELDS:
+        refused = next((field for field in named if field in (body or {})), None)
+    if refused not in (body or {}):
         return ""
-    try:
-        text = error.read(10_000).decode(errors="replace")
-    except (OSError, http.client.HTTPException):
-        return ""
-    return f": {' '.join(text.split())[:MESSAGE_LENGTH]}" if text else ""
+    if refused == CAP and (CHAT_CAP in named or not named):
+        return f"it refuses {CAP}: set extra: {{{CHAT_CAP}: 4096}}"
+    other = next((field for field in named if field != refused), "")
+    use = f" and names {other}" if other else ""
+    return f"it refuses {refused}{use}: set extra: {{{refused}: null}} to leave it out"

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from medprobe.core.answers import THINK_END, THOUGHTS
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.extraction import Extraction, Names, strip_thoughts
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import fingerprint
 from medprobe.engine.inspection import TOKENIZERS
@@ -17,12 +19,15 @@ from medprobe.extensions.servers.backends.served import (
     echo_body,
     read_echo,
     read_text,
+    read_thoughts,
     read_top,
     top_logprobs_body,
 )
 from medprobe.extensions.servers.client import Client, Refused, nested
 
 QUESTION: Final = "Which organ pumps the blood? Answer in one word."
+ANSWER: Final = "heart"
+ANSWERED: Final = 16  # tokens of an answer to it
 TEXT: Final = "The heart pumps the blood through the body."
 DESCRIBED: Final = ("id", "owned_by", "root", "max_model_len")  # of a server's entry of a model
 PROVED: Final = "proved"
@@ -42,7 +47,7 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
     params, tokenizer = client.params, client.params.tokenizer
     entries = _entries(client)
     try:
-        written = _write(client, kind)
+        written, about = _write(client, kind)
     except Refused:
         if params.model in entries or not entries:
             raise
@@ -53,6 +58,8 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
     files = [tokenizer / name for name in TOKENIZERS] if tokenizer else []
     return {
         **client.identity,
+        **about,
+        "extra": params.extra,
         "host": params.host,
         "kind": kind,
         "entry": entries.get(params.model, "not listed by /v1/models"),
@@ -84,7 +91,7 @@ def _attempt(client: Client, kind: ModelKind, proof: Callable[[Client, ModelKind
 
 
 def _question(kind: ModelKind) -> dict[str, Any]:
-    body: dict[str, Any] = {"max_tokens": 4, "temperature": 0.0}
+    body: dict[str, Any] = {"max_tokens": ANSWERED, "temperature": 0.0}
     if kind == "chat":
         return {**body, "messages": [{"role": "user", "content": QUESTION}]}
     return {**body, "prompt": TEXT}
@@ -94,9 +101,45 @@ def _path(kind: ModelKind) -> str:
     return "chat/completions" if kind == "chat" else "completions"
 
 
-def _write(client: Client, kind: ModelKind) -> str:
-    where = f"servers.{client.name}"
-    texts = {read_text(client.post(_path(kind), _question(kind)), kind, where) for _ in range(2)}
+def _write(client: Client, kind: ModelKind) -> tuple[str, dict[str, bool | None]]:
+    """Return what is proved of written answers; whether a chat thinks, and knows the answer.
+
+    Raises:
+        BadInput: A chat gives no answer to the question, so that none could be right.
+    """
+    where, names = f"servers.{client.name}", Names([(ANSWER, ANSWER)])
+    body = _question(kind)
+    if kind != "chat":
+        texts = {read_text(client.post(_path(kind), body), kind, where)[0] for _ in range(2)}
+        return _same(texts), {"thinks": False, "knows": None}
+    answer = client.post(_path(kind), body)
+    thinks = _thinks(answer, where)
+    if thinks:
+        body["max_tokens"] += THOUGHTS
+        answer = client.post(_path(kind), body)
+    text, is_cut = read_text(answer, kind, where)
+    read = Extraction().read(text, names, is_cut=is_cut and thinks)
+    if read.unanswered in ("cut", "no text"):
+        room = f"{body['max_tokens']:,} tokens"
+        problem = f"it gives no answer to a simple question in {room} ({read.unanswered})"
+        remedy = "let it think less by extra, such as {reasoning_effort: low} or "
+        remedy += "{chat_template_kwargs: {enable_thinking: false}}"
+        raise BadInput(where, problem, remedy if thinks or is_cut else "is it a chat model?")
+    again = read_text(client.post(_path(kind), body), kind, where)[0]
+    return _same({strip_thoughts(one).strip() for one in (text, again)}), {
+        "thinks": thinks,
+        "knows": bool(read.name),
+    }
+
+
+def _thinks(answer: dict[str, Any], where: str) -> bool:
+    """Return whether an answer has thoughts, parted from its text or in it."""
+    text, is_cut = read_text(answer, "chat", where)
+    begins = text.lstrip().startswith(THINK_END.replace("/", ""))
+    return bool(read_thoughts(answer)) or begins or THINK_END in text or (is_cut and not text)
+
+
+def _same(texts: set[str]) -> str:
     return PROVED if len(texts) == 1 else "the same request gives two texts at temperature 0"
 
 
@@ -108,7 +151,7 @@ def _top_logprobs(client: Client, kind: ModelKind) -> str:
         return "answered 200 and left out top_logprobs"
     if len(set(first.values())) < 2 or max(first.values()) > 0:
         return "all log-probabilities are equal, or one is above 0"
-    token = read_text(answers[0], kind, "proof")
+    token, _ = read_text(answers[0], kind, "proof")
     if token.strip() not in {text.strip() for text in first}:
         return "the token that it wrote is not among the likeliest"
     if first.keys() != second.keys() or not _are_close([*first.values()], [*second.values()]):

@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from medprobe.backends import read_plugin_model
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import show_progress
+from medprobe.engine import gguf
 from medprobe.engine.adapters import merge
 from medprobe.engine.inspection import ADAPTER, inspect, write_lower_case
 from medprobe.sources import hub
@@ -19,7 +21,8 @@ def fetch(name: str, params: Params, out: Path) -> None:
 
     A checkpoint is configuration, tokenizer and weights. An adapter that params.yaml names, or that
     is in the same folder, is merged into the weights. With `lower_case`, the tokenizer of the copy
-    lower-cases. The folder of a plugin's model is copied whole.
+    lower-cases. The folder of a plugin's model is copied whole, and a GGUF file becomes a
+    checkpoint.
 
     Raises:
         BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
@@ -44,6 +47,11 @@ def _copy(
     source: Path, kind: ModelKind, out: Path, adapter: Path | None = None, *, lower_case: bool
 ) -> None:
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
+    if gguf.is_gguf(source):
+        with TemporaryDirectory(prefix="medprobe-gguf-") as scratch:
+            gguf.convert(source, Path(scratch))
+            _copy(Path(scratch), kind, out, adapter, lower_case=lower_case)
+        return
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
     if model := read_plugin_model(source):

@@ -6,6 +6,7 @@ same relation may come before. See `engine.prompt_texts`, and `engine.writing` f
 """
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -14,10 +15,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from medprobe.backends import Ability, base, finder
-from medprobe.core import answers
+from medprobe.core import answers, extraction
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
@@ -33,6 +35,21 @@ TRAIN: Final = "train"  # a benchmark's table of facts that are never asked
 Template = Literal["none", "chat"]
 Form = Literal["constrained", "free"]
 FORM_NEEDS: Final[dict[Form, Ability]] = {"constrained": "echo", "free": "write"}
+
+
+def _check_pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise PydanticCustomError("pattern", f"not a pattern: {error}") from None
+    return value
+
+
+class Thinking(Section):
+    """Thoughts before an answer."""
+
+    budget: int | None = Field(None, ge=0)
+    """Tokens for thoughts. Empty: 2048 where the model is known to think, else 0."""
 
 
 class Answering(Method):
@@ -65,6 +82,8 @@ class Answering(Method):
             f"Fill in the blank with a name and nothing else: {PROMPT}"
         )
         """The question, with `[P]` for the prompt."""
+        system: str = ""
+        """What a chat model is told before all turns, such as `Answer with the name alone.`."""
         separator: str = Field("\n", min_length=1)
         """Text between sentences where no chat template is used."""
         today: date = prompt_texts.DATE
@@ -77,8 +96,17 @@ class Answering(Method):
         """Temperature of sampling. Empty: the checkpoint's, or 1."""
         own_settings: bool = False
         """`free`: use the checkpoint's generation settings."""
-        spare: int = Field(4, ge=0)
+        spare: int = Field(32, ge=0)
         """`free`: tokens that may be written beyond the longest candidate, if there are any."""
+        thinking: Thinking = Thinking()
+        """`free`: room for thoughts before the answer of a chat."""
+        think_end: str = answers.THINK_END
+        """`free`: what ends thoughts. Empty: nothing is taken off."""
+        extract: Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_pattern)] = (
+            extraction.NAMES
+        )
+        """`free`: what of a text is the answer. `names` is the one name of the benchmark that is
+        in it, `first_line` and `last_line` a line, anything else a pattern (its first group)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int
@@ -117,9 +145,10 @@ class Answering(Method):
         """Return the k best answers of each query.
 
         The score is the log-likelihood of the text that the answer ends (`constrained`), or the
-        score of `engine.writing.write` (`free`). A free answer is a hit if it equals an answer by
-        the benchmark's rule and by that of BioLAMA's evaluator, which ignores case, punctuation and
-        articles.
+        score of `engine.writing.write` (`free`). `core.extraction` says which answer a free text
+        is; one that is none has the prediction "". Columns `text` and `unanswered` say what was
+        written, and why it is no answer. Free answers are compared by the benchmark's rule and by
+        that of BioLAMA's evaluator, which ignores case, punctuation and articles.
 
         Raises:
             BadInput: a prompt does not have exactly one slot or is longer than the model's window;
@@ -128,17 +157,15 @@ class Answering(Method):
         template, shots, _, form = pass_.split("-")
         prompts = self._prompts(task, template == "chat", int(shots))
         names = sorted(set(task.benchmark_candidates["name"]))
-        answers_by_query = (
-            self._write_answers(task, prompts, names)
-            if form == "free"
-            else self._rank_candidates(task, prompts, names)
-        )
-        rule = answers.loose(task.normalise) if form == "free" else task.normalise
+        if form == "free":
+            texts = self._write_texts(task, prompts, names, is_chat=template == "chat")
+            return self._read_texts(task, texts, pass_)
         rows = []
-        for query, ranked_texts in zip(task.queries.itertuples(), answers_by_query, strict=True):
-            right_answers = {rule(answer) for answer in query.answers}
-            for row in ranking.prediction_rows(str(query.query_id), ranked_texts, pass_):
-                rows.append({**row, "hit": rule(row["prediction"]) in right_answers})
+        ranked = self._rank_candidates(task, prompts, names)
+        for query, ranked_names in zip(task.queries.itertuples(), ranked, strict=True):
+            right_answers = set(map(task.normalise, query.answers))
+            for row in ranking.prediction_rows(str(query.query_id), ranked_names, pass_):
+                rows.append({**row, "hit": task.normalise(row["prediction"]) in right_answers})
         return pd.DataFrame(rows)
 
     def requests(self, task: Task, pass_: str) -> int:
@@ -149,7 +176,7 @@ class Answering(Method):
 
     def _rank_candidates(
         self, task: Task, prompts: list[base.Prompt], names: list[str]
-    ) -> Iterator[list[writing.Text]]:
+    ) -> Iterator[list[tuple[str, float]]]:
         """The likeliest candidates, each with what ends it."""
         backend, labels = self.backend, task.query_labels
         inputs = backend.tokenize(prompts, labels, self.settings.separator)
@@ -157,10 +184,12 @@ class Answering(Method):
         for total, *_ in backend.find_likeliest(inputs, labels, aim):
             yield [(names[i], score) for i, score in total.names]
 
-    def _write_answers(
-        self, task: Task, prompts: list[base.Prompt], names: list[str]
+    def _write_texts(
+        self, task: Task, prompts: list[base.Prompt], names: list[str], *, is_chat: bool
     ) -> list[list[writing.Text]]:
-        settings = self.settings
+        settings, budget = self.settings, self.settings.thinking.budget
+        if budget is None:
+            budget = answers.THOUGHTS if self.backend.thinks else 0
         generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,
@@ -168,9 +197,32 @@ class Answering(Method):
             cap=self.backend.answer_length(names) + settings.spare,
             own_settings=settings.own_settings,
             seed=self.seed,
+            one_line=not is_chat,
+            thoughts=budget if is_chat else 0,
         )
-        texts = self.backend.write(prompts, task.query_labels, generation, settings.separator)
-        return [ranked_texts[: task.k] for ranked_texts in texts]
+        written = self.backend.write(prompts, task.query_labels, generation, settings.separator)
+        return [[writing.Text(*text) for text in texts] for texts in written]
+
+    def _read_texts(
+        self, task: Task, texts_by_query: list[list[writing.Text]], pass_: str
+    ) -> pd.DataFrame:
+        """The answers that texts are; texts of one answer are one prediction."""
+        settings, rule = self.settings, answers.loose(task.normalise)
+        reading = extraction.Extraction(settings.extract, settings.think_end)
+        names = extraction.Names.of_tables(task.queries, task.benchmark_candidates)
+        rows = []
+        for query, texts in zip(task.queries.itertuples(), texts_by_query, strict=True):
+            right_answers = set(map(rule, query.answers))
+            best = extraction.rank_answers(texts, names, query, reading, add=settings.samples > 0)[
+                : task.k
+            ]
+            pairs = [(answer.name, answer.score) for answer in best]
+            predictions = ranking.prediction_rows(str(query.query_id), pairs, pass_)
+            for row, answer in zip(predictions, best, strict=True):
+                hit = answer.name != "" and rule(answer.name) in right_answers
+                further = {"text": answer.text, "unanswered": answer.unanswered}
+                rows.append({**row, "hit": hit, **further})
+        return pd.DataFrame(rows)
 
     def _prompts(self, task: Task, chat: bool, shots: int) -> list[base.Prompt]:
         """Return each query as the model is asked, the shots before it."""
@@ -191,7 +243,7 @@ class Answering(Method):
         turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
         question = self._word_question(query.prompt)
         if chat:
-            return base.Chat(tuple(turns), question, self.settings.today)
+            return base.Chat(tuple(turns), question, self.settings.today, self.settings.system)
         return prompt_texts.turns(turns, question, separator)
 
     def _word_question(self, prompt: str) -> str:
@@ -209,7 +261,8 @@ def _exclude_subjects(task: Task, facts: pd.DataFrame) -> pd.DataFrame:
 def _check_shots(task: Task, shots: int) -> None:
     place = f"{task.queries['benchmark'].iloc[0]}: {task.name}"
     if TRAIN not in task.tables:
-        raise BadInput(place, f"no table {TRAIN}, so no facts to tell", "set shots: [0]")
+        remedy = "give the table train or keep_out, or set shots: [0]"
+        raise BadInput(place, f"no table {TRAIN}, so no facts to tell", remedy)
     if (count := len(task.tables[TRAIN])) < shots:
         problem = f"{count} facts that are never asked, {shots} are to be shown"
         raise BadInput(place, problem, "set fewer shots")

@@ -5,7 +5,8 @@ from typing import Final
 import click
 
 from medprobe.cli.group import example
-from medprobe.cli.stages import add_options
+from medprobe.cli.stages import add_options, warn_of_unanswered
+from medprobe.core import places
 from medprobe.core.stage_code import checked_code
 
 
@@ -19,6 +20,8 @@ def imported(model: str) -> None:
     check.loaded()
     with checked_code("imported"):
         run(model)
+    for path in sorted((places.PREDICTIONS / model).glob("*/*.parquet")):
+        warn_of_unanswered(path)
 
 
 HEADING: Final = ""

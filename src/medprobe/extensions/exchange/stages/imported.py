@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core import places
+from medprobe.core import extraction, places
 from medprobe.core.answers import find_rule, loose, with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.parts import fingerprint
 from medprobe.core.tables import BenchmarkTables, check_scores, read_table, write_predictions
+from medprobe.methods import K
 
 COLUMNS: Final = ["variant", "query_id", "rank", "prediction", "score", "written"]
 KEYS: Final = ["variant", "query_id"]
@@ -97,6 +98,34 @@ def prediction_table(table: pd.DataFrame, tables: BenchmarkTables, where: object
     rows = table.assign(replicate="", prediction=table["prediction"].fillna("").astype(str))
     written = rows["written"].astype(bool)
     rule = loose(find_rule(tables.normalise))  # of free answers, as under `answering`
-    parts = [with_hits(rows[~written], tables), with_hits(rows[written], tables, rule)]
-    whole = pd.concat(parts).sort_index().drop(columns="written").reset_index(drop=True)
-    return whole.astype({"hit": bool})  # of an empty part it has no type
+    ranked, free = rows[~written], rows[written]
+    parts = [with_hits(ranked, tables)] if len(ranked) or free.empty else []
+    if len(free):
+        parts.append(with_hits(_read_texts(free, tables), tables, rule))
+    return pd.concat(parts, ignore_index=True).drop(columns="written")
+
+
+def _read_texts(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
+    """The answers that written texts are (`core.extraction`), ranked again."""
+    queries = {row.query_id: row for row in tables.queries.itertuples()}
+    names = {}
+    for subset, of_subset, candidates in tables.subsets():
+        for relation, of_relation in of_subset.groupby("relation"):
+            ranked = tables.restrict(candidates, str(relation))
+            names[subset, relation] = extraction.Names.of_tables(of_relation, ranked)
+    read = []
+    for (variant, query_id), texts in rows.sort_values([*KEYS, "rank"]).groupby(KEYS):
+        query = queries[query_id]
+        best = extraction.rank_answers(
+            ((row.prediction, row.score, False) for row in texts.itertuples()),
+            names[query.subset, query.relation],
+            query,
+            extraction.Extraction(),
+            add=bool((texts["score"] > 0).all()),  # shares of draws, no log-probabilities
+        )
+        for rank, answer in enumerate(best[:K], 1):
+            further = {"text": answer.text, "unanswered": answer.unanswered}
+            row = {"variant": variant, "replicate": "", "query_id": query_id, "rank": rank}
+            row |= {"prediction": answer.name, "score": answer.score, "written": True}
+            read.append({**row, **further})
+    return pd.DataFrame(read)

@@ -20,7 +20,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, load_params
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
-from medprobe.engine import causal, texts
+from medprobe.engine import causal, prompt_texts, texts
 from medprobe.engine.best_first import VariantRanking
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
@@ -42,14 +42,15 @@ def open_server(folder: Path) -> "Served":
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])
-    if any(record.get(key) != value for key, value in client.identity.items()):
-        problem = "another name, URL or model than the one that has proved what it can do"
+    is_other = any(record.get(key) != value for key, value in client.identity.items())
+    if is_other or record.get("extra", {}) != client.params.extra:
+        problem = "another name, URL, model or extra than the one that has proved what it can do"
         raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
     length = nested(record, "entry", "max_model_len")
     is_length = isinstance(length, int) and length > 0
-    return Served(
-        client, record["kind"], find_abilities(folder), length if is_length else UNLIMITED
-    )
+    window = length if is_length else UNLIMITED
+    thinks = record.get("thinks") is True
+    return Served(client, record["kind"], find_abilities(folder), window, thinks)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Served:
     kind: ModelKind  # chat or causal
     abilities: frozenset[Ability]
     max_length: int = UNLIMITED
+    thinks: bool = False
 
     @property
     def has_template(self) -> bool:
@@ -104,7 +106,7 @@ class Served:
         """The greedy text, or draws. The score is the share of texts that are this one."""
         self.require("write", "free answers")
         count = settings.samples or 1
-        options: Body = {"max_tokens": settings.cap}
+        options: Body = {"max_tokens": settings.cap + settings.thoughts}
         if not settings.own_settings:
             options |= {"temperature": 1.0 if settings.samples else 0.0, "top_p": 1.0}
         if settings.temperature is not None and settings.samples:
@@ -116,16 +118,17 @@ class Served:
                 number = int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") // 2
                 extra = {"seed": number} if settings.samples else {}
                 bodies.append({**self._ask(prompt, separator), **options, **extra})
-        end = separator if self.kind == "causal" else "\n"
         answers = []
         for number, answer in enumerate(self.client.post_all(self._path, bodies), 1):
-            answers.append(_first_line(self._text(answer), end))
+            text, is_cut = read_text(answer, self.kind, f"servers.{self.client.name}")
+            answers.append((_first_line(text, separator) if settings.one_line else text, is_cut))
             report_progress(int(number % count == 0), "queries")
         written = []
         for start in range(0, len(answers), count):
             drawn = answers[start : start + count]
-            shares = {text: drawn.count(text) / count for text in drawn}
-            written.append(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
+            shares = {answer: drawn.count(answer) / count for answer in drawn}
+            best = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+            written.append([Text(text, share, is_cut) for (text, is_cut), share in best])
         return written
 
     def word_log_probs(
@@ -222,14 +225,9 @@ class Served:
     def _ask(self, prompt: Prompt, separator: str) -> Body:
         """The part of a request that has the prompt."""
         if isinstance(prompt, Chat):
-            messages = []
-            for question, answer in prompt.turns:
-                messages += [_message("user", question), _message("assistant", answer)]
-            return {"messages": [*messages, _message("user", prompt.question)]}
+            turns, question, _, system = prompt
+            return {"messages": prompt_texts.chat_messages(turns, question, system)}
         return {"prompt": prompt.partition(SLOT)[0].rstrip(" "), "stop": [separator]}
-
-    def _text(self, answer: Body) -> str:
-        return read_text(answer, self.kind, f"servers.{self.client.name}")
 
 
 def echo_body(row: Sequence[int]) -> Body:
@@ -275,17 +273,31 @@ def is_log_prob(value: object) -> bool:
     return isinstance(value, int | float) and -np.inf < value <= 0
 
 
-def read_text(answer: Body, kind: ModelKind, where: str) -> str:
-    """Return the text of an answer.
+def read_text(answer: Body, kind: ModelKind, where: str) -> tuple[str, bool]:
+    """Return the text of an answer, and whether it is cut.
+
+    It is "" where the server refuses to answer, and where it parts thoughts from an answer that
+    they leave no room for.
 
     Raises:
-        BadInput: It has none.
+        BadInput: It is not an answer of this kind of model.
     """
-    place = ("message", "content") if kind == "chat" else ("text",)
-    text = nested(answer, "choices", 0, *place)
+    choice = nested(answer, "choices", 0)
+    text = nested(choice, "message", "content") if kind == "chat" else nested(choice, "text")
+    ending = nested(choice, "finish_reason")
+    refused = ending == "content_filter" or bool(nested(choice, "message", "refusal"))
+    if text is None and kind == "chat" and isinstance(nested(choice, "message"), dict):
+        text = ""
     if not isinstance(text, str):
         raise BadInput(where, "its answer has no text", "is it a server of this kind of model?")
-    return text
+    return "" if refused else text, ending == "length"
+
+
+def read_thoughts(answer: Body) -> str:
+    """Return the thoughts that a server has parted from the text of an answer."""
+    message = nested(answer, "choices", 0, "message")
+    found = (nested(message, field) for field in ("reasoning_content", "reasoning"))
+    return next((text for text in found if isinstance(text, str)), "")
 
 
 def _first_line(text: str, separator: str) -> str:
@@ -296,10 +308,6 @@ def _first_line(text: str, separator: str) -> str:
     """
     text = text.strip().partition(separator)[0] if separator.strip() else text.strip()
     return " ".join(text.partition("\n")[0].split())
-
-
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
 
 
 def _s(noun: str) -> str:

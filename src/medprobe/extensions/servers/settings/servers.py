@@ -5,7 +5,7 @@ Its keys are names of your choice, its values say where the server is.
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints
@@ -32,6 +32,9 @@ class ServerParams(Section):
     """Seconds until a request counts as failed. It is then sent again."""
     max_requests: int = Field(1_000_000, gt=0)
     """The most requests that one method may send for one benchmark. More are refused."""
+    extra: dict[str, Any] = Field({})
+    """Further fields of each request, such as `reasoning_effort`, `chat_template_kwargs` or
+    `max_completion_tokens` (in place of `max_tokens`). One that is null is left out of requests."""
     own: bool = False
     """The server is under your control. Otherwise, and unless it is on this machine, it gets no
     prompt of a benchmark whose terms forbid to share it."""

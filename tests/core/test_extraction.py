@@ -1,0 +1,117 @@
+"""Which answer a written text is: names in sentences, lines, patterns, and texts without one."""
+
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medprobe.core.extraction import Extraction, Names, describe_unanswered, strip_thoughts
+
+NAMES = [
+    ("acute pain", "C1"),
+    ("pain", "C2"),
+    ("Parkinson's disease", "C3"),
+    ("paralysis agitans", "C3"),
+    ("type 2 diabetes", "C4"),
+    ("The Hague", "C5"),
+    ("AIDS", "C6"),
+    ("Sjögren syndrome", "C7"),
+    ("headache", "C8"),
+    ("vitamin A", "C9"),
+    ("IL-2", "C10"),
+    ("Aspirin", "D1"),
+]
+QUERY = SimpleNamespace(prompt="Aspirin is used to treat [Y].", subject="Aspirin")
+
+
+def read(text: str, extract: str = "names", *, is_cut: bool = False) -> tuple[str, str]:
+    return Extraction(extract).read(text, Names(NAMES), QUERY, is_cut=is_cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Aspirin is used to treat pain.", "pain"),
+        ("It is used for **acute pain**, mostly.", "acute pain"),  # the longest name
+        ("Answer: acute pain (a kind of discomfort)", "acute pain"),
+        ("Parkinson disease", "Parkinson's disease"),
+        ("It's Parkinson’s disease.", "Parkinson's disease"),
+        ("Parkinson's disease, or paralysis agitans", "Parkinson's disease"),  # one answer
+        ("Headaches.", "headache"),
+        ("the hague", "The Hague"),
+        ("Sjogren's syndrome it is", "Sjögren syndrome"),
+        ("vitamin A", "vitamin A"),
+        ("IL2", "IL-2"),  # as BioLAMA's evaluator has it
+        ("pain\n\nIt is also used for headache.", "pain"),  # a name on a line of its own
+        ("<think>headache? IL-2?</think>\npain</s>", "pain"),
+        ("thoughts of headache</think> pain", "pain"),
+        ("## Pain<|im_end|>\n<|im_start|>user\nheadache", "pain"),
+        ("_pain_", "pain"),
+        ("Aspirin", "Aspirin"),  # the subject alone is what was answered
+    ],
+)
+def test_the_one_name_in_a_text_is_its_answer(text, answer):
+    assert read(text) == (answer, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("pain or headache", "several names"),
+        ("Aspirin is a drug.", "no name"),  # the question's own words do not count
+        ("I'm sorry, I cannot help with that.", "no name"),
+        ("First aid is needed.", "no name"),
+        ("It is painful.", "no name"),
+        ("", "no text"),
+        ("<|im_end|>", "no text"),
+        ("<think>pain", "no text"),
+        ("<think>pain</think>", "no text"),
+    ],
+)
+def test_other_texts_are_unanswered(text, reason):
+    assert read(text) == ("", reason)
+
+
+def test_a_text_that_is_cut_is_unanswered_whatever_it_holds():
+    assert read("Aspirin is used to treat pain", is_cut=True) == ("", "cut")
+
+
+@pytest.mark.parametrize(
+    ("extract", "answer"),
+    [
+        ("first_line", ""),
+        ("last_line", "headache"),
+        (r"A: (\w+)", "pain"),
+        (r"\w+ache", "headache"),
+        (r"B: (\w+)", ""),
+    ],
+)
+def test_a_line_or_a_pattern_can_be_the_answer(extract, answer):
+    assert read("I say this.\nA: pain\n**headache**", extract)[0] == answer
+
+
+def test_without_names_the_first_line_is_the_answer():
+    assert Extraction().read("A  pain.\nMore", Names([])).name == "A pain."
+
+
+def test_another_end_of_thoughts():
+    text = "analysis: pain<|message|>headache"
+    reading = Extraction(think_end="<|message|>")
+    assert reading.read(text, Names(NAMES)).name == "headache"
+    assert strip_thoughts("a</think>b", "") == "a</think>b"
+
+
+@given(st.sampled_from([name for name, _ in NAMES]), st.text(" .,!?*\n", max_size=4))
+def test_a_name_is_found_between_other_words(name, mark):
+    names = Names(NAMES)
+    assert names.find(f"well {mark} {name} {mark} then").name in {name, "Parkinson's disease"}
+
+
+def test_a_share_above_one_in_ten_is_a_warning():
+    table = pd.DataFrame({"variant": "free", "rank": 1, "unanswered": ["cut"] + [""] * 9})
+    assert describe_unanswered(table) == ""
+    table["unanswered"] = ["cut", "no name"] + [""] * 8
+    assert "free: 2 of 10 unanswered (cut 1, no name 1)" in describe_unanswered(table)
+    assert describe_unanswered(table.drop(columns="unanswered")) == ""
