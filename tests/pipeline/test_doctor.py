@@ -70,6 +70,7 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
     Path("requirements.lock").write_text("nowhere-to-be==1\n")
     monkeypatch.setattr(pipeline, "files", dict)
+    monkeypatch.setattr(pipeline, "locks", dict)
     doctor(params, Path("data"))
     lines = capsys.readouterr().out.splitlines()
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
@@ -97,6 +98,7 @@ def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pipeline, "files", lambda: {Path("dvc.yaml"): "stages: {}\n"})
+    monkeypatch.setattr(pipeline, "locks", dict)
     for says_so in (True, False):
         doctor(Params(), Path("data"))
         assert ("dvc.yaml: written again" in capsys.readouterr().out) == says_so

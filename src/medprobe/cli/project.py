@@ -99,7 +99,8 @@ def adopt(paper: str, yes: bool) -> None:
 def pipeline() -> None:
     """Write dvc.yaml again, after a new method, builder or import in the code.
 
-    `medprobe repro`, `plan` and `doctor` do so themselves.
+    `medprobe repro`, `plan` and `doctor` do so themselves. After an upgrade, this command alone
+    writes which libraries compute; all stages run again then.
     """
     from medprobe.pipeline.dvc_yaml import write
 

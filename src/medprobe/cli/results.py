@@ -250,17 +250,21 @@ def ui(port: int) -> None:
     The pages open at once, with the runs that were logged before. No server is started if
     MLFLOW_TRACKING_URI names one.
     """
+    import os
     import time
     from contextlib import nullcontext
 
     from medprobe.pipeline import check
+
+    params = check.loaded()
+    remote = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")
+    address = os.environ["MLFLOW_TRACKING_URI"] if remote else f"http://127.0.0.1:{port}"
+    if not remote:
+        click.echo(f"starting MLflow at {address}, which takes some seconds")
     from medprobe.pipeline.stages import track as stage
     from medprobe.tracking import pages, store
 
-    params = check.loaded()
     client = store.connect()
-    remote = client.tracking_uri.startswith("http")
-    address = client.tracking_uri if remote else f"http://127.0.0.1:{port}"
     with nullcontext() if remote else pages.serve(client, port) as server:
         click.echo(f"MLflow: {address}; new results are being logged")
         stage.track(params)

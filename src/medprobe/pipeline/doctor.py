@@ -30,10 +30,10 @@ SENTENCES: Final = places.SENTENCES.name
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     """Print the sources in `data`, models, plugins, and what other names left on disk.
 
-    dvc.yaml and the locks of plugins are written again where they do not match the code.
+    dvc.yaml is written again where it does not match the code.
 
     Raises:
-        BadInput: if a plugin is broken.
+        BadInput: if a lock does not match what is installed, or a plugin is broken.
     """
     sources = list_sources(params, data)
     report = outputs.Doctor(
@@ -50,7 +50,8 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     )
     if not as_json:
         _print_tables(report, data)
-    written = pipeline.write()
+    written = pipeline.write(locks=False)
+    _check_locks()
     paths = clean.leftovers()
     report.leftovers = [str(path) for path in paths]
     report.notes = [f"{path}: written again, the code asks for another one" for path in written]
@@ -82,6 +83,13 @@ def _notes(params: Params) -> Iterator[str]:
         yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
     if note := describe_data():
         yield f"{note}; `dvc add {places.DATA}` records them"
+
+
+def _check_locks() -> None:
+    for path, content in pipeline.locks().items():
+        if path.read_text(encoding="utf-8") != content:
+            problem = "does not match what is installed"
+            raise BadInput(path, problem, "run `medprobe pipeline` to write it")
 
 
 def _print_tables(report: outputs.Doctor, data: Path) -> None:

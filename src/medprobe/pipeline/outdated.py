@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core.code import SOURCES
-from medprobe.core.places import LIBRARIES
 from medprobe.core.plugins import KINDS, find_outside_plugins
 from medprobe.core.progress import print_above
 from medprobe.pipeline.stale_stages import CODE_STAGE
@@ -19,9 +18,10 @@ MARK: Final = "# Written by `medprobe pipeline`"
 
 
 def write_outdated(stages: Collection[str]) -> bool:
-    """Write dvc.yaml and its locks again if the code asks for others; return whether it did.
+    """Write dvc.yaml again if the code asks for another one; return whether it did.
 
-    A dvc.yaml that `medprobe pipeline` did not write stays.
+    A dvc.yaml that `medprobe pipeline` did not write stays. So do locks: where another version is
+    installed, stages refuse to run until a person has run `medprobe pipeline`.
 
     Args:
         stages: The names of the stages that would run.
@@ -33,14 +33,14 @@ def write_outdated(stages: Collection[str]) -> bool:
         return False
     from medprobe.pipeline import dvc_yaml
 
-    written = dvc_yaml.write()
+    written = dvc_yaml.write(locks=False)
     for path in written:
         print_above(f"{path}: written again, the code asks for another one")
     return bool(written)
 
 
 def _may_differ(text: str, stages: Collection[str]) -> bool:
-    """Whether the package, a plugin or a library may be other than at the last writing."""
+    """Whether the package or a plugin may be another one than at the last writing."""
     if any(stages and find_outside_plugins(kind) for kind in KINDS):
         return True  # an edited one may read or need other things
     named = (
@@ -50,8 +50,4 @@ def _may_differ(text: str, stages: Collection[str]) -> bool:
     )
     if not all(path and path.as_posix() in text for path in named):
         return True
-    if SOURCES.is_dir():
-        return CODE_STAGE in stages
-    from medprobe.pipeline.dvc_yaml import libraries_lock
-
-    return not LIBRARIES.is_file() or LIBRARIES.read_text(encoding="utf-8") != libraries_lock()
+    return SOURCES.is_dir() and CODE_STAGE in stages
