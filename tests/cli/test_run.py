@@ -105,7 +105,6 @@ def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
         ("run mine --method mask_average --benchmark drug.csv", "drug.csv: no such file"),
         ("run yours --method mask_average --benchmark drugs", "no model 'yours'"),
         ("run mine --method mask --benchmark drugs", "no method 'mask'"),
-        ("run mine --method contrastive --benchmark drugs", "sets"),
     ],
 )
 @pytest.mark.usefixtures("project")

@@ -202,7 +202,7 @@ def repro(jobs: int) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.repro import repro as run
 
-    check.loaded()
+    check.make_rewired_folders(check.loaded())
     run(jobs)
 
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 SEED: Final = 2021
 ANSWER_METRIC: Final = "accuracy"  # the metric of methods whose predictions are answers
-# settings that a method demands, for a checkpoint that no project has rewired
-UNREWIRED_SETTINGS: Final = {"contrastive": {"sets": ["none"]}}
 # settings by which a method that can also rank candidates writes answers
 WRITING_SETTINGS: Final[dict[str, dict[str, Any]]] = {"answering": {"forms": ["free"]}}
 
@@ -199,8 +197,7 @@ class Model:
             raise methods.mismatch_error(
                 method, self.name, f"this one serves as {kinds}", self.kinds
             )
-        choices = UNREWIRED_SETTINGS.get(method, {}) if settings is None else dict(settings)
-        typed = parse_section(plugin.Settings, choices, f"settings of {method}")
+        typed = parse_section(plugin.Settings, dict(settings or {}), f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._prober_cache is None or self._prober_cache[0] != key:
             self._prober_cache = None  # let go of the old weights before the new are loaded
