@@ -186,7 +186,8 @@ def plan(*, as_json: bool) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.plan import plan as run
 
-    run(check.loaded(), as_json=as_json)
+    check.make_rewired_folders(params := check.loaded())
+    run(params, as_json=as_json)
 
 
 @main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))
