@@ -2,7 +2,10 @@
 # call targets of this file.
 SHELL := bash
 .SHELLFLAGS := -o pipefail -ec
-PYTHON ?= python3.11
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# The first Python that fits, as what an activated .venv was made with: .venv is replaced by it.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+	$$name -c '$(FITS)' 2> /dev/null && $$name -c 'import sys; print(sys._base_executable)' && break; done)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 unexport PYTHONDONTWRITEBYTECODE # else each process compiles all that it imports
 READY := .venv/ready
@@ -15,11 +18,18 @@ help: ## show this list
 
 LOCKS := requirements.lock requirements-tools.lock # what computes; what checks, logs and draws
 
+# A first installation that fails, or is stopped, leaves no half .venv.
 $(READY): $(LOCKS) pyproject.toml
-	$(PYTHON) -m venv .venv
-	.venv/bin/pip install --quiet --no-compile $(LOCKS:%=--requirement %)
-	.venv/bin/pip install --quiet --no-deps --editable .
-	@touch $@
+	@if [[ ! -e $@ ]]; then python=$(PYTHON); \
+	  $${python:-false} -c '$(FITS)' || { echo "make: $${python:-no python3 here} is no Python 3.11," \
+	    "3.12 or 3.13: install one, or name one: make install PYTHON=/path/to/python" >&2; exit 2; }; \
+	  echo "installing into .venv with $$($$python --version), $$python; this takes minutes"; \
+	  trap 'rm -rf .venv' EXIT; \
+	  $$python -m venv --clear .venv; \
+	fi; \
+	.venv/bin/pip install --quiet --no-compile $(LOCKS:%=--requirement %); \
+	.venv/bin/pip install --quiet --no-deps --editable .; \
+	touch $@; trap - EXIT
 
 install: $(READY) ## install everything into .venv
 

@@ -1,5 +1,7 @@
-"""Two pages of the reference, made from the code when mkdocs builds the site: `params.yaml` key by
-key, and the command line. A setting is described by the docstring below it, a command by its help.
+"""Two pages of the reference, made from the code: `params.yaml` key by key, and the command line.
+
+A setting is described by the docstring below it, a command by its help. `python -m bench.reference`
+writes both pages, which are in git: links to them work on the repository's pages too.
 """
 
 import ast
@@ -7,6 +9,7 @@ import inspect
 import json
 import textwrap
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
 import click
@@ -194,9 +197,12 @@ def _default(field: FieldInfo) -> str:
     return "`" + text.strip().removesuffix("...").strip() + "`"
 
 
-def on_files(files: Any, config: Any) -> None:
-    """Add both pages to the site: mkdocs calls this hook."""
-    from mkdocs.structure.files import File
+def pages() -> dict[Path, str]:
+    """Both pages, by path."""
+    folder = Path(__file__).parent.parent / "docs/reference"
+    return {folder / "params.md": params_page(), folder / "commands.md": commands_page()}
 
-    for name, page in (("params", params_page), ("commands", commands_page)):
-        files.append(File.generated(config, f"reference/{name}.md", content=page()))
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

@@ -165,3 +165,8 @@ def test_the_command_prints_it(result_project: Path) -> None:
         "taught",
         "untaught",
     }
+    assert CliRunner().invoke(main, [*command, "--json"]).exit_code == 2
+    plain = ["export", "leaderboard", "--project", str(result_project)]
+    as_markdown = CliRunner().invoke(main, [*plain, "--format", "markdown"]).output
+    assert CliRunner().invoke(main, plain).output == as_markdown
+    assert as_markdown.startswith("| model")

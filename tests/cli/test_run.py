@@ -105,7 +105,6 @@ def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
         ("run mine --method mask_average --benchmark drug.csv", "drug.csv: no such file"),
         ("run yours --method mask_average --benchmark drugs", "no model 'yours'"),
         ("run mine --method mask --benchmark drugs", "no method 'mask'"),
-        ("run mine --method contrastive --benchmark drugs", "sets"),
     ],
 )
 @pytest.mark.usefixtures("project")
@@ -144,7 +143,7 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     start = f"run {tiny_model('bert')} --method mask_average --benchmark"
     output = works(f"{start} facts.csv --prompts prompts.csv")
-    assert output.startswith("full: acc@1 100.0 %, queries: 1")
+    assert "full: acc@1 100.0 %, queries: 1" in output
     assert "acc_at_10_by_answer" in output  # no name is cut
     assert "acc_at_1_tied" not in output
     assert (
@@ -152,7 +151,61 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         in medprobe("run away/bert --method fill_mask --benchmark facts.csv")[1]
     )
     assert "no template for relation treats" in medprobe(f"{start} facts.csv")[1]
-    assert "params.yaml: no such file" in medprobe(f"{start} drugs")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("run {folder} --benchmark drugs", "drugs: no such file, and no params.yaml here that"),
+        ("run {folder} --benchmark away.csv", "away.csv: no such file; correct its path"),
+        ("run {folder} --benchmark f.csv --prompts away.csv", "--prompts away.csv: no such file"),
+        ("run {folder} --benchmark f.csv --prompts semi.csv", "semi.csv, line 1: one column"),
+        ("run {folder}/config.json --benchmark f.csv", "config.json: a file, expected the folder"),
+        ("run lab/bert --benchmark f.csv", "lab/bert: no such folder; list a model of the hub in"),
+        ("run mine --benchmark f.csv", "mine: no such folder, and no params.yaml here that"),
+        ("ask lab/bert [Y]", "lab/bert: no such folder; list a model of the hub in `fetch`"),
+        ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),
+    ],
+)
+def test_an_error_names_the_argument_that_is_wrong(
+    command: str,
+    says: str,
+    tmp_path: Path,
+    tiny_model: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
+    Path("semi.csv").write_text("relation;template\ntreats;[X] treats [Y] .\n")
+    words = command.format(folder=tiny_model("bert"))
+    code, printed = medprobe(f"{words} --method mask_average")
+    assert code == 2
+    assert says in printed
+    assert len(printed.strip().splitlines()) == 1
+
+
+def test_a_table_with_one_name_to_rank_is_warned_of(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = "subject,relation,object,prompt\naspirin,treats,fever,aspirin treats [Y] .\n"
+    Path("f.csv").write_text(row)
+    command = f"run {tiny_model('bert')} --method mask_average --benchmark f.csv"
+    assert "warning: f: relation treats ranks one name only" in works(command)
+    Path("f.csv").write_text(f"{row}zinc,treats,gout,zinc treats [Y] .\n")
+    assert "warning" not in works(command)
+
+
+def test_a_folder_of_facts_needs_no_project(
+    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("facts").mkdir()
+    for relation in ("treats", "causes"):
+        row = f"aspirin,{relation},fever,aspirin {relation} [Y] ."
+        Path("facts", f"{relation}.csv").write_text(f"subject,relation,object,prompt\n{row}\n")
+    command = f"run {tiny_model('bert')} --method mask_average --benchmark facts"
+    assert "queries: 2" in works(command)
 
 
 def with_fact(project: Path, row: str) -> None:

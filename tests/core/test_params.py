@@ -210,7 +210,10 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
         "/a",
         "train, continued, fetch, folders and servers: 'taught' is there 2 times",
     ),
-    "folders/stray": ("/a", "'stray' is in train, continued, fetch, folders or servers only"),
+    "fetch/stray": (
+        {"hub": "a/b"},
+        "'stray' is in train, continued, fetch, folders or servers only",
+    ),
 }
 
 
@@ -225,6 +228,15 @@ def test_a_typo_anywhere_is_found_before_any_stage_runs(
         check.check(check.loaded(path))
     assert says in str(caught.value)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_no_kind_lists_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing probes it, and its stage copies it as it is."""
+    chosen = params.load_params(edited(tmp_path, "folders/stray", "/a"))
+    check.check(chosen)
+    assert "folders: no kind of models lists 'stray'" in capsys.readouterr().err
 
 
 def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:

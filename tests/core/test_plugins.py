@@ -306,7 +306,8 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
         def works(*command: str) -> str:
             return project.works(*command, **variables)
 
-        assert "dvc.yaml written" in works("medprobe", "pipeline")
+        assert "dvc.yaml: written again" in works("medprobe", "plan")
+        assert "what the code asks for" in works("medprobe", "pipeline")
         works("dvc", "repro", "compare")
         assert "params.yaml is valid" in works("medprobe", "doctor")
         doctor = json.loads(works("medprobe", "doctor", "--json"))

@@ -23,6 +23,11 @@ def page() -> str:
     return reference.params_page()
 
 
+def test_the_pages_in_git_are_those_of_the_code() -> None:
+    for path, text in reference.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "run `python -m bench.reference`"
+
+
 def rows(page: str, heading: str) -> set[str]:
     """The settings of a section of the page, by its heading."""
     level = heading.partition(" ")[0]

@@ -47,11 +47,6 @@ def test_the_tutorial(
     monkeypatch.chdir(tmp_path / "drugs")
     assert run(main, command("medprobe sample")).exit_code == 0
 
-    path = Path("params.yaml")
-    params = replace(path.read_text(), "models", block("yaml", "train:"))
-    path.write_text(params)
-    assert [*yaml.safe_load(params)["models"]["masked"]] == ["taught", "untaught"]
-
     printed = subprocess.run(
         [sys.executable, "-c", block("python", "from pathlib")],
         capture_output=True,
@@ -64,20 +59,23 @@ def test_the_tutorial(
     assert table.startswith(block("text", "subject,relation,object"))
     Path("data/tables/prompts.csv").write_text(block("csv", "relation,template"))
 
-    shutil.copytree(tiny_model("bert"), "outputs/models/taught")  # in place of `medprobe train`
-    result = run(main, command("medprobe run"))
-    assert result.exit_code == 0, result.output
-    assert "acc_at_1" in result.output or "acc@1" in result.output
-    assert "128" in result.output  # the queries that the page speaks of
-
+    path = Path("params.yaml")
+    params = replace(path.read_text(), "models", block("yaml", "train:"))
+    path.write_text(params)
+    assert [*yaml.safe_load(params)["models"]["masked"]] == ["taught", "untaught"]
     benchmark, methods = block("yaml", "benchmarks:").split("methods:")
     params = replace(params, "benchmarks", benchmark)
     path.write_text(replace(params, "methods", f"methods:{methods}"))
-    assert run(main, command("medprobe pipeline")).exit_code == 0
     stages = yaml.safe_load(Path("dvc.yaml").read_text())["stages"]
     assert "probe-mask_average" in stages
+    assert run(main, ["pipeline"]).output == "dvc.yaml is what the code asks for\n"
     assert run(main, ["build", "--benchmark", "drugs"]).exit_code == 0
     assert run(main, ["validate", "--benchmark", "drugs"]).exit_code == 0
+
+    shutil.copytree(tiny_model("bert"), "outputs/models/taught")  # in place of `medprobe repro`
+    result = run(main, command("medprobe run"))
+    assert result.exit_code == 0, result.output
+    assert "128" in result.output  # the queries that the page speaks of
     answer = run(main, command("medprobe ask"))
     assert answer.exit_code == 0, answer.output
     assert "rinanopathy" in Path("data/tables/drugs.csv").read_text()

@@ -70,11 +70,36 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
     Path("requirements.lock").write_text("nowhere-to-be==1\n")
     monkeypatch.setattr(pipeline, "files", dict)
+    monkeypatch.setattr(pipeline, "locks", dict)
     doctor(params, Path("data"))
     lines = capsys.readouterr().out.splitlines()
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
     assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
+    assert lines[-1] == f"params.yaml is valid. Missing: {mine}."
+    assert list_models(params)[0].checkpoint == "missing, as is the folder to copy it from"
     mine.mkdir(parents=True)
     assert origins(params)["mine"] == str(mine)
     [pattern] = [line for line in (ROOT / ".gitignore").read_text().split() if "checkp" in line]
     assert pattern == "/checkpoints/", "the folder that own-data.md names"
+
+
+def test_a_file_that_settings_name_is_a_source(tmp_path: Path) -> None:
+    table = {"facts": "tables/drugs.csv", "prompts": "tables/prompts.csv"}
+    params = Params(benchmarks={"table": {"drugs": table}})
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/drugs.csv").write_text("subject,relation,object\n")
+    rows = sources(params, tmp_path)
+    assert rows["tables"] == rows["tables/drugs.csv"] == (24, ["drugs"])
+    assert missing_sources(list_sources(params, tmp_path)) == ["tables/prompts.csv"]
+
+
+def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pipeline, "files", lambda: {Path("dvc.yaml"): "stages: {}\n"})
+    monkeypatch.setattr(pipeline, "locks", dict)
+    for says_so in (True, False):
+        doctor(Params(), Path("data"))
+        assert ("dvc.yaml: written again" in capsys.readouterr().out) == says_so
+    assert Path("dvc.yaml").read_text() == "stages: {}\n"

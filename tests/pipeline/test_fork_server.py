@@ -104,7 +104,7 @@ def test_a_server_and_its_group_end_with_the_process_that_started_it(tmp_path: P
     """Even if the keeper of the group was killed; and nothing is left in a folder."""
     code = """
 import os, subprocess, sys
-from medprobe import fork_server
+from medprobe.pipeline import fork_server
 stage = subprocess.Popen(["sleep", "1000"], process_group=0)
 with fork_server.start({**os.environ, fork_server.SOCKET: ""}, stage.pid):
     print(stage.pid, flush=True)
@@ -132,3 +132,34 @@ def test_a_library_that_is_installed_later_is_not_that_of_the_server(
         assert fork_server.run("medprobe", ["--version"], served) == 0
         (tmp_path / "polars-0.0.1.dist-info").mkdir()
         assert fork_server.run("medprobe", ["--version"], served) is None
+
+
+def test_the_programs_of_an_environment_that_is_not_activated_come_first() -> None:
+    folders = {"PATH": "/usr/bin:/bin", fork_server.SOCKET: "elsewhere"}
+    with fork_server.start(folders) as variables, fork_server.start(variables) as again:
+        assert variables["PATH"] == f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        assert again["PATH"] == variables["PATH"]
+
+
+@pytest.mark.dvc
+def test_dvc_repeats_no_advice_on_git(tmp_path: Path) -> None:
+    """In a fork of the server, and in a process of its own."""
+    (tmp_path / "dvc.yaml").write_text("stages: {one: {cmd: date > one, outs: [one]}}\n")
+    for command in (["git", "init", "--quiet"], ["dvc", "init", "--quiet"]):
+        subprocess.run(command, cwd=tmp_path, env=environment(), check=True)
+    plain = [sys.executable, "-m", "dvc"]
+    code = "import sys; from medprobe.pipeline import fork_server; import os; "
+    code += "sys.exit(fork_server.run('dvc', sys.argv[1:], os.environ))"
+    printed = []
+    for program in (plain, [*fork_server.DVC], [sys.executable, "-c", code]):
+        process = subprocess.run(
+            [*program, "repro", "--force"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        printed.append(process.stdout)
+    assert ["To track the changes with git" in text for text in printed] == [True, False, False]
+    assert all("Running stage 'one'" in text for text in printed)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from helpers.toy_project import METADATA
+from medprobe.metrics import catalog
 from medprobe.tracking import pages
 from medprobe.tracking.headlines import headlines, main_variant
 
@@ -27,15 +28,24 @@ def test_every_subset_has_the_main_metric_and_the_first_the_others() -> None:
     metrics = headlines(table, METADATA, edges=True)
     assert metrics == {
         "main_acc_at_1": 0.5,
-        "main_acc_at_1_ci_lower": 0.4,
-        "main_acc_at_1_ci_upper": 0.6,
-        "main_acc_at_1_hard": 0.2,
+        "more_low": 0.4,
+        "more_high": 0.6,
+        "more_on_hard": 0.2,
         "more_acc_at_10": 0.7,
     }
-    many = rows(*((f"subset-{i}", "m", "acc_at_1", 0.5) for i in range(20)))
+    many = rows(*((f"{i}-subset", "m", "acc_at_1", 0.5) for i in range(20)))
     assert len(headlines(many, METADATA, edges=True)) == 10
     other = rows(("full", "m", "perplexity", 3.0))
     assert list(headlines(other, METADATA, edges=False)) == ["main_perplexity"]
+
+
+def test_names_differ_in_what_a_column_shows() -> None:
+    numbers = [("full", "m", name, 0.5) for name in catalog()]
+    others = [(f"family-{name}", "m", "acc_at_1", 0.5) for name in ("a", "b")]
+    names = [*headlines(rows(*numbers, *others), METADATA, edges=True)]
+    assert len(names) == 10
+    assert len({name[:13] for name in names}) == 10
+    assert sorted(names)[0] == "main_acc_at_1"
 
 
 def test_a_method_without_a_main_variant_has_its_first() -> None:

@@ -69,7 +69,7 @@ def test_results_are_logged_once() -> None:
     assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
     metrics = results["taught · contrastive"].data.metrics
     assert metrics["main_acc_at_1"] == 0.75
-    assert metrics["main_acc_at_1_ci_lower"] < 0.75 < metrics["main_acc_at_1_ci_upper"]
+    assert metrics["more_low"] < 0.75 < metrics["more_high"]
     statistics = pd.read_csv(next(Path("mlruns").rglob("statistics.csv")))
     assert statistics.set_index(["subset", "metric"])["value"]["full", "queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
@@ -83,7 +83,7 @@ def test_metrics_are_found_without_quotes_and_name_their_data() -> None:
     client = connect()
     experiment = client.get_experiment_by_name("made_up")
     assert "made-up facts" in experiment.tags["mlflow.note.content"]
-    query = "metrics.main_acc_at_1 > 0.7 and metrics.main_acc_at_1_ci_lower > 0"
+    query = "metrics.main_acc_at_1 > 0.7 and metrics.more_low > 0"
     [run] = client.search_runs([experiment.experiment_id], query)
     assert run.data.tags["model"] == "taught"
     data = {entry.dataset.name: entry.dataset for entry in run.inputs.dataset_inputs}
@@ -168,7 +168,7 @@ def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     client = connect()
     addresses = pages.addresses(client, "http://127.0.0.1:5000")
     experiment = client.get_experiment_by_name("made_up")
-    assert set(addresses) == {"made_up"}
+    assert set(addresses) == {"all benchmarks", "made_up"}
     assert addresses["made_up"] == (
         f"http://127.0.0.1:5000/#/experiments/{experiment.experiment_id}/runs"
         "?workflowType=machine_learning&viewStateShareKey=medprobe"
@@ -209,11 +209,11 @@ def test_runs_have_their_difference_to_the_strongest_baseline(store: Path) -> No
     row = rows.loc[rows["difference"].idxmin()]
     metrics = by_model()["taught"].data.metrics
     assert metrics["above_baseline"] == pytest.approx(row["difference"])
-    assert metrics["above_baseline_p"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
+    assert metrics["p_above_baseline"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
     recorded = json.loads(Path("metrics/above_baseline.json").read_text(encoding="utf-8"))
     (numbers,) = [models["taught"]["contrastive"] for models in recorded.values()]
     assert numbers["difference"] == pytest.approx(metrics["above_baseline"], abs=1e-6)
-    assert numbers["p"] == pytest.approx(metrics["above_baseline_p"], abs=1e-6)
+    assert numbers["p"] == pytest.approx(metrics["p_above_baseline"], abs=1e-6)
     track(PARAMS)
     history = connect().get_metric_history(by_model()["taught"].info.run_id, "above_baseline")
     assert len(history) == 1
@@ -313,7 +313,7 @@ def test_a_benchmark_that_is_gone_has_no_address(store: Path) -> None:
     assert "old" in pages.addresses(client, "http://127.0.0.1:5000")
     track(PARAMS)
     assert [run.data.tags[STATE] for run in runs("old")] == ["gone"]
-    assert [*pages.addresses(client, "http://127.0.0.1:5000")] == ["made_up"]
+    assert [*pages.addresses(client, "http://127.0.0.1:5000")] == ["all benchmarks", "made_up"]
 
 
 def test_only_the_store_of_this_very_project_is_marked(
@@ -335,6 +335,7 @@ def test_only_the_store_of_this_very_project_is_marked(
 def test_no_text_goes_in_unless_asked_for() -> None:
     files = [path for path in Path("mlruns").rglob("*.csv") if path.is_file()]
     names = {"top_k.csv", "samples.csv", "scores.csv", "statistics.csv", "significance.csv"}
+    names |= {"means.csv"}
     assert {path.name for path in files} == names | {"made_up-curves.csv"}
     for path in Path("mlruns/made_up").rglob("*.*"):
         text = path.read_text()
@@ -353,13 +354,20 @@ def test_names_that_serve_as_ids_stay_out_too(store: Path) -> None:
     assert hidden == [False] * 2 + [True]
 
 
-def test_a_moved_store_shows_its_artefacts_again_with_text_where_params_say_so(
+def test_a_moved_store_is_filled_again_with_text_where_params_say_so(
     tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """MLflow keeps absolute paths of artefacts."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     moved = shutil.copytree(tracked, tmp_path / "moved")
     monkeypatch.chdir(moved)
-    track(PARAMS.model_copy(update={"track": TrackParams(text=True)}))
+    with_text = PARAMS.model_copy(update={"track": TrackParams(text=True)})
+    with pytest.raises(NotLogged, match=r"another place.*; delete mlruns/"):
+        track(with_text)
+    ignored = shutil.ignore_patterns("mlruns")
+    moved = shutil.copytree(tracked, tmp_path / "emptied", ignore=ignored)
+    monkeypatch.chdir(moved)
+    track(with_text)
     client = connect()
     assert len(runs()) == 2
     for run in runs():
@@ -368,6 +376,35 @@ def test_a_moved_store_shows_its_artefacts_again_with_text_where_params_say_so(
         assert {"figures", "lineage.json", "samples.csv", "scores.csv", "top_k.csv"} <= names
     texts = [path.read_text() for path in Path("mlruns").rglob("samples.csv")]
     assert any("might treat" in text for text in texts)
+
+
+@pytest.mark.usefixtures("in_project")
+def test_a_model_has_a_run_over_all_benchmarks() -> None:
+    client = connect()
+    experiment = client.get_experiment_by_name("all benchmarks")
+    assert "best method" in experiment.tags["mlflow.note.content"]
+    every = client.search_runs([experiment.experiment_id])
+    assert {run.info.run_name: run.data.metrics for run in every} == {
+        f"{model} · all": {"main_made_up": by_model()[model].data.metrics["main_acc_at_1"]}
+        for model in ("taught", "untaught")
+    }
+    assert every[0].data.params["made_up.method"] == "contrastive"
+    [table, _] = [pd.read_csv(path) for path in Path("mlruns").rglob("means.csv")]
+    assert [*table["relation"]] == ["macro"]
+
+
+@pytest.mark.usefixtures("in_project")
+def test_inputs_say_what_they_are_for_and_children_have_them_and_a_description() -> None:
+    [run] = [run for run in runs() if run.data.tags["model"] == "taught"]
+    children = [child for child in runs(role="part") if child.data.tags["model"] == "taught"]
+    assert children
+    for each in (run, *children):
+        inputs = {entry.dataset.name: entry.tags for entry in each.inputs.dataset_inputs}
+        contexts = {name: tags[0].value for name, tags in inputs.items()}
+        assert contexts["outputs/benchmarks/made_up"] == "evaluation"
+        assert contexts["data"] == "sources"
+        assert each.data.tags["mlflow.note.content"]
+        assert len(connect().get_run(each.info.run_id).inputs.model_inputs) == 1
 
 
 def test_a_lost_store_is_filled_anew(store: Path) -> None:

@@ -18,7 +18,7 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.settings import Section
 from medprobe.core.tables import BenchmarkTables, Metadata
 
-__all__ = ["Benchmark", "Metadata", "check_sources", "find", "list_names"]
+__all__ = ["Benchmark", "Metadata", "check_sources", "find", "list_names", "list_paths"]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,17 @@ def check_sources(benchmark: Benchmark, settings: Section, where: str) -> None:
     Raises:
         BadInput: a path is in none of `metadata.sources`, or has `..` in it.
     """
-    for key, path in _paths(settings.model_dump(), ()):
+    for key, path in list_paths(settings):
         is_source = any(path.is_relative_to(source) for source in benchmark.metadata.sources)
         if not is_source or ".." in path.parts:
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
             problem = f"data/{path} is not in a source that dvc.yaml lists for this benchmark"
             raise BadInput(f"{where}.{key}", problem, f"move it to one of {sources}")
+
+
+def list_paths(settings: Section) -> list[tuple[str, Path]]:
+    """List all paths in settings, which are relative to `data/`, with their dotted keys."""
+    return [*_paths(settings.model_dump(), ())]
 
 
 def _paths(content: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Path]]:

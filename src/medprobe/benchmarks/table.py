@@ -22,6 +22,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
 from medprobe.core.tables import (
     ANSWER_SPACE,
@@ -166,6 +167,7 @@ def tables(
     all_facts = [fact for query_facts in facts_by_query.values() for fact in query_facts]
     queries = pd.DataFrame(_queries(facts_by_query))
     candidates = _candidates(all_facts, spaces)
+    _warn_of_single_names(source, facts_by_query, candidates, spaces)
     subjects = {(relation, subject) for relation, subject, _ in rows_by_query}
     counted = [
         *counts.by_name(source, "facts", [fact.relation for fact in all_facts]),
@@ -189,6 +191,19 @@ def tables(
         pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
     return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
+
+
+def _warn_of_single_names(
+    source: str,
+    relations: Iterable[tuple[str, str, str]],
+    candidates: pd.DataFrame,
+    spaces: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Print a line for each relation that ranks one name only: any model is right there."""
+    for relation in sorted({relation for relation, *_ in relations}):
+        if len(spaces.get(relation, candidates)) == 1:
+            problem = f"relation {relation} ranks one name only, so that every answer is right"
+            print_above(f"warning: {source}: {problem}; add facts with other objects")
 
 
 def _group_by_query(

@@ -18,7 +18,6 @@ from medprobe.core.errors import BadInput
 from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
-from medprobe.core.settings import Choices
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
@@ -215,9 +214,7 @@ def _tables_of(
     benchmark: str, prompts: Path | None, params: Params
 ) -> tuple[BenchmarkTables, Metadata]:
     """Read a benchmark of params.yaml, or a file of facts with the templates in `prompts`."""
-    if Path(benchmark).suffix and not Path(benchmark).exists():
-        raise BadInput(benchmark, "no such file", "give a file of facts, or a benchmark")
-    if Path(benchmark).is_file():
+    if Path(benchmark).exists() and benchmark not in params.benchmark_names:
         return to_tables(benchmark, prompts), METADATA
     return _tables(benchmark, params), Metadata.read(places.ABOUT / f"{benchmark}.json")
 
@@ -297,15 +294,13 @@ def _model(name: str, params: Params) -> library.Model:
 def _prober(model: library.Model, method: str, benchmark: str, params: Params) -> Method:
     """Prepare the method with its settings in params.yaml for the benchmark and the model's kind.
 
-    If that kind has no settings, those of another kind count, then the method's defaults. A
-    checkpoint in a folder, which no project has rewired, takes the library's defaults instead.
+    If that kind has no settings, those of another kind count, then the method's defaults.
     """
     kinds = methods.find(method).KINDS
     ordered = [*(kind for kind in model.kinds if kind in kinds), *kinds]
     settings = [params.methods.get(kind, {}).get(method, {}).get(benchmark) for kind in ordered]
-    default: Choices | None = None if Path(model.name).exists() else {}
-    first_setting = next((choices for choices in settings if choices is not None), default)
-    return model.make_prober(method, first_setting)
+    chosen = next((choices for choices in settings if choices is not None), None)
+    return model.make_prober(method, chosen)
 
 
 def _tables(benchmark: str, params: Params) -> BenchmarkTables:

@@ -21,6 +21,7 @@ def init(folder: Path) -> None:
 
     Next, run `medprobe sample` or add your own sources, edit params.yaml, and run `medprobe repro`.
     """
+    click.echo("reading all builders and methods, which takes some seconds")
     from medprobe.pipeline.init import init as create
 
     create(folder)
@@ -96,11 +97,18 @@ def adopt(paper: str, yes: bool) -> None:
 
 @main.command(epilog=example("medprobe pipeline"))
 def pipeline() -> None:
-    """Write dvc.yaml again, after a new method, builder or import in the code."""
+    """Write dvc.yaml again, after a new method, builder or import in the code.
+
+    `medprobe repro`, `plan` and `doctor` do so themselves. After an upgrade, this command alone
+    writes which libraries compute; all stages run again then.
+    """
     from medprobe.pipeline.dvc_yaml import write
 
-    for path in write():
+    written = write()
+    for path in written:
         click.echo(f"{path} written")
+    if not written:
+        click.echo("dvc.yaml is what the code asks for")
 
 
 @main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))
@@ -178,7 +186,8 @@ def plan(*, as_json: bool) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.plan import plan as run
 
-    run(check.loaded(), as_json=as_json)
+    check.make_rewired_folders(params := check.loaded())
+    run(params, as_json=as_json)
 
 
 @main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))
@@ -194,7 +203,7 @@ def repro(jobs: int) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.repro import repro as run
 
-    check.loaded()
+    check.make_rewired_folders(check.loaded())
     run(jobs)
 
 

@@ -55,12 +55,13 @@ def run(
     \b
     MODEL  a model of params.yaml, the folder of a checkpoint, or a .gguf file
     """
+    from medprobe.cli.arguments import check_benchmark, check_model, check_path
     from medprobe.cli.ask import run as probe
-    from medprobe.core.errors import BadInput
 
-    if Path(model).parts[1:] and not Path(model).exists():
-        raise BadInput(model, "no such folder or file", "give a checkpoint, or a model's name")
-    params = load_params(required=not (Path(model).exists() and Path(benchmark).is_file()))
+    needs_project = [check_model(model), check_benchmark(benchmark)]
+    if prompts:
+        check_path(prompts, "--prompts")
+    params = load_params(required=any(needs_project))
     printed = {"every": every, "as_json": as_json}
     probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
@@ -96,9 +97,11 @@ def ask(
     MODEL   a model of params.yaml, or the folder of a checkpoint
     PROMPT  a text with one slot [Y]
     """
+    from medprobe.cli.arguments import check_model
     from medprobe.cli.ask import ask as run
 
-    params = load_params(required=benchmark is not None or not Path(model).exists())
+    needs_project = check_model(model)
+    params = load_params(required=benchmark is not None or needs_project)
     run(model, prompt, method, benchmark, params, as_json=as_json)
 
 
@@ -138,7 +141,7 @@ def diff(benchmark: str, a: str, b: str) -> None:
 
 @main.command(
     epilog=example(
-        "medprobe export leaderboard --format markdown",
+        "medprobe export leaderboard",
         "medprobe export medlama/hard --format latex --metric acc_at_10",
         "medprobe export benchmark medlama --to lm-eval --out outputs/tasks",
     )
@@ -149,7 +152,7 @@ def diff(benchmark: str, a: str, b: str) -> None:
     "--format",
     "form",
     type=click.Choice(["latex", "markdown", "csv"]),
-    help="The format of the table.",
+    help="The format of the table (default: markdown).",
 )
 @click.option("--metric", help="A name in reports/comparison.csv (default: the main metric).")
 @click.option(
@@ -203,9 +206,10 @@ def export(
     from medprobe.cli.export import export as text
     from medprobe.library.project import results
 
-    if as_json == bool(form):
-        raise click.UsageError("expected: export VIEW --format latex, markdown or csv, or --json")
-    click.echo(text(results(project), view, form or "json", metric), nl=False)
+    if as_json and form:
+        raise click.UsageError("expected: one of --format and --json")
+    form = "json" if as_json else form or "markdown"
+    click.echo(text(results(project), view, form, metric), nl=False)
 
 
 @main.command(epilog=example("medprobe moved", "medprobe moved --since v0.1.0 --allow 0"))
@@ -245,17 +249,21 @@ def ui(port: int) -> None:
     The pages open at once, with the runs that were logged before. No server is started if
     MLFLOW_TRACKING_URI names one.
     """
+    import os
     import time
     from contextlib import nullcontext
 
     from medprobe.pipeline import check
+
+    params = check.loaded()
+    remote = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")
+    address = os.environ["MLFLOW_TRACKING_URI"] if remote else f"http://127.0.0.1:{port}"
+    if not remote:
+        click.echo(f"starting MLflow at {address}, which takes some seconds")
     from medprobe.pipeline.stages import track as stage
     from medprobe.tracking import pages, store
 
-    params = check.loaded()
     client = store.connect()
-    remote = client.tracking_uri.startswith("http")
-    address = client.tracking_uri if remote else f"http://127.0.0.1:{port}"
     with nullcontext() if remote else pages.serve(client, port) as server:
         click.echo(f"MLflow: {address}; new results are being logged")
         stage.track(params)

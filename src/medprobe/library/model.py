@@ -196,8 +196,7 @@ class Model:
             raise methods.mismatch_error(
                 method, self.name, f"this one serves as {kinds}", self.kinds
             )
-        choices = plugin.ALONE if settings is None else dict(settings)
-        typed = parse_section(plugin.Settings, choices, f"settings of {method}")
+        typed = parse_section(plugin.Settings, dict(settings or {}), f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._prober_cache is None or self._prober_cache[0] != key:
             self._prober_cache = None  # let go of the old weights before the new are loaded

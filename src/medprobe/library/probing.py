@@ -11,6 +11,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
+from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress
 from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions
@@ -113,8 +114,11 @@ def to_tables(
         normalise: when two texts are the same answer.
 
     Raises:
-        BadInput: a fact has no valid prompt.
+        BadInput: a file is missing, or a fact has no valid prompt.
     """
+    for file in (facts, prompts):
+        if isinstance(file, str | Path) and not Path(file).exists():
+            raise BadInput(file, "no such file", "correct its path")
     placed_facts = (
         sources.read_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
     )

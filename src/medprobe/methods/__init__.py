@@ -103,7 +103,6 @@ class Method(Protocol):
             each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         SELECTING: settings that only select passes and tasks and change no prediction.
-        ALONE: settings that it needs for a checkpoint outside of a project.
         FREE: settings by which it writes answers freely, if it can also rank candidates.
         ASKED: whether `medprobe ask` takes it, where no method is named, to rank candidates or to
             write: of those that serve the model the one with the highest number.
@@ -119,7 +118,6 @@ class Method(Protocol):
     Settings: ClassVar[type[Section]]
     SELECTING: ClassVar[frozenset[str]] = frozenset()
     READS: ClassVar[tuple[str, ...]] = ()
-    ALONE: ClassVar[Mapping[str, Any]] = {}
     FREE: ClassVar[Mapping[str, Any]] = {}
     ASKED: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
 

@@ -14,6 +14,7 @@ from medprobe.core.errors import BadInput, nearest, quoting
 from medprobe.core.params import RESULT_KINDS, Params, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_outside_plugins, find_plugins, load_module
+from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices, Section, parse_section
 from medprobe.core.tables import BASELINE
 
@@ -56,6 +57,12 @@ def check(params: Params) -> None:
     metrics.catalog()  # a plugin's file can be broken
 
 
+def make_rewired_folders(params: Params) -> None:
+    """Make the folders of rewired checkpoints, which DVC demands though a model may have none."""
+    for name in (*params.models.masked, *params.models.encoder):
+        (places.REWIRED / name).mkdir(parents=True, exist_ok=True)
+
+
 def check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
     """Check a section; `where` is its path in params.yaml."""
     return parse_section(kind, choices, f"params.yaml: {where}")
@@ -93,6 +100,10 @@ def _check_models(params: Params) -> None:
     for name in origins:
         if name not in all_models:
             similar = nearest(name, [*all_models])
+            if name in params.folders:
+                problem = f"no kind of models lists '{name}'{similar}, so that nothing probes it"
+                print_above(f"warning: params.yaml: folders: {problem}")
+                continue
             problem = f"'{name}' is in {', '.join(some)} or {last} only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name in all_models:

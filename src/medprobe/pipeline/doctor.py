@@ -16,6 +16,7 @@ from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
 from medprobe.core.params import HubModel, ModelKind, Params, has_results_only
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
+from medprobe.core.settings import Choices, parse_section
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
@@ -25,8 +26,10 @@ from medprobe.pipeline.stale_stages import describe_data
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     """Print the sources in `data`, models, plugins, and what other names left on disk.
 
+    dvc.yaml is written again where it does not match the code.
+
     Raises:
-        BadInput: if dvc.yaml or a plugin's lock does not match the code, or a plugin is broken.
+        BadInput: if a lock does not match what is installed, or a plugin is broken.
     """
     sources = list_sources(params, data)
     report = outputs.Doctor(
@@ -43,10 +46,12 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     )
     if not as_json:
         _print_tables(report, data)
-    _check_pipeline()
+    written = pipeline.write(locks=False)
+    _check_locks()
     paths = clean.leftovers()
     report.leftovers = [str(path) for path in paths]
-    report.notes = [*_notes(params)]
+    report.notes = [f"{path}: written again, the code asks for another one" for path in written]
+    report.notes += _notes(params)
     if as_json:
         report.print()
         return
@@ -55,10 +60,14 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     if paths:
         clean.show(paths, clean.LEFTOVERS)
         print("No result counts these. `medprobe clean` removes them.")
-    if report.missing:
-        print(f"params.yaml is valid. Missing in {data}/: {', '.join(report.missing)}.")
+    lacking = [f"{data / source}" for source in report.missing]
+    lacking += [f"{folder}" for folder in params.folders.values() if not folder.is_dir()]
+    if lacking:
+        print(f"params.yaml is valid. Missing: {', '.join(lacking)}.")
     else:
-        print(f"params.yaml is valid, and {data}/ has every source that it needs.")
+        print(
+            f"params.yaml is valid, and what it names in {data}/ exists: `medprobe gate` reads it."
+        )
 
 
 def _notes(params: Params) -> Iterator[str]:
@@ -72,10 +81,11 @@ def _notes(params: Params) -> Iterator[str]:
         yield f"{note}; `dvc add {places.DATA}` records them"
 
 
-def _check_pipeline() -> None:
-    for path, content in pipeline.files().items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != content:
-            raise BadInput(path, "does not match the code", "run `medprobe pipeline` to write it")
+def _check_locks() -> None:
+    for path, content in pipeline.locks().items():
+        if path.read_text(encoding="utf-8") != content:
+            problem = "does not match what is installed"
+            raise BadInput(path, problem, "run `medprobe pipeline` to write it")
 
 
 def _print_tables(report: outputs.Doctor, data: Path) -> None:
@@ -119,11 +129,23 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
         for source in benchmarks.find(builder).metadata.sources:
             names = ", ".join(params.benchmarks.get(builder, {}))
             uses.setdefault(source, []).append(names or f"({builder})")
+    for builder, named in params.benchmarks.items():
+        for name, choices in named.items():
+            for path in _paths(builder, name, choices):
+                users = uses.setdefault(path.as_posix(), [])
+                users += [name] if name not in ", ".join(users).split(", ") else []
     for plugin in find_plugins("sources").values():
         uses |= load_module(plugin).list_uses(params, data)
     if sample_models := [*params.train, *params.continued]:
         uses["sample"] = [f"training {', '.join(sample_models)}"]
     return uses
+
+
+def _paths(builder: str, name: str, choices: Choices) -> list[Path]:
+    """The files below `data/` that the settings of a benchmark name."""
+    found = benchmarks.find(builder)
+    settings = parse_section(found.settings, choices, f"params.yaml: benchmarks.{builder}.{name}")
+    return [path for _, path in benchmarks.list_paths(settings)]
 
 
 def _exists(path: Path) -> bool:
@@ -138,7 +160,7 @@ def list_models(params: Params) -> list[outputs.ModelState]:
             model=name,
             kind=kind,
             origin=_origin(name, params),
-            checkpoint="; ".join([_state(places.MODELS / name), *_not_asked(name, kind, params)]),
+            checkpoint="; ".join([_state(name, params), *_not_asked(name, kind, params)]),
         )
         for kind, models in params.models.by_kind().items()
         for name in models
@@ -176,8 +198,11 @@ def _on_hub(origin: HubModel) -> str:
     return f"{origin.hub} {origin.revision or 'main'}{'' if pinned else ' (not pinned)'}{adapter}"
 
 
-def _state(folder: Path) -> str:
+def _state(name: str, params: Params) -> str:
+    folder = places.MODELS / name
     if not folder.is_dir():
+        if name in params.folders and not params.folders[name].is_dir():
+            return "missing, as is the folder to copy it from"
         return "missing: `medprobe repro` creates it"
     if has_results_only(folder.name):
         return "none: results from elsewhere"

@@ -47,22 +47,40 @@ CHECKING: Final = [  # the code on which the stage `check` depends
 ]
 
 
-def write() -> list[Path]:
+def write(*, locks: bool = True) -> list[Path]:
     """Write `dvc.yaml`, the locks of plugins and, outside a clone, `requirements.lock`.
 
-    Returns their paths.
+    Args:
+        locks: Whether a lock that is there may be replaced. What was computed by what it names is
+            then stale.
+
+    Returns:
+        The paths of those that differed.
     """
-    texts = files()
+    texts = {
+        path: text
+        for path, text in files().items()
+        if (locks or path == PIPELINE or not path.exists()) and _read(path) != text
+    }
     for path, content in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as scratch:
             scratch.write_text(content, encoding="utf-8")
     return list(texts)
 
 
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
 def files() -> dict[Path, str]:
     """The files that `write` writes, and their texts."""
-    texts = {PIPELINE: text(), **plugin_locks()}
-    return texts if _is_clone() else {**texts, LIBRARIES: libraries_lock()}
+    return {PIPELINE: text(), **locks()}
+
+
+def locks() -> dict[Path, str]:
+    """The locks of installed plugins and, outside a clone, of the libraries, and their texts."""
+    return plugin_locks() if _is_clone() else {**plugin_locks(), LIBRARIES: libraries_lock()}
 
 
 def _is_clone() -> bool:

@@ -13,6 +13,7 @@ that started it, so a kill leaves nothing behind.
 import fcntl
 import gc
 import json
+import logging
 import os
 import re
 import secrets
@@ -43,6 +44,11 @@ SETTINGS: Final = {  # as this package sets them before it imports these librari
     "GX_ANALYTICS_ENABLED": "false",
 }
 PER_COMMAND: Final = re.compile(rf"DVC_.*|OLDPWD|PS1|PWD|SHLVL|_|{SOCKET}")  # variables
+ADVICE: Final = "dvc.repo.scm_context"  # the logger of what to add to git, after each stage
+DVC: Final = (  # `dvc` without this advice, where no server runs it
+    *(sys.executable, "-c"),
+    f"import dvc.cli, logging; logging.getLogger({ADVICE!r}).setLevel(30); exit(dvc.cli.main())",
+)
 ACCEPTED: Final = b"+"
 PEER: Final = struct.Struct("3i")  # of a socket: process, user and group at its other end
 
@@ -51,10 +57,11 @@ PEER: Final = struct.Struct("3i")  # of a socket: process, user and group at its
 def start(environment: Mapping[str, str], group: int | None = None) -> Iterator[dict[str, str]]:
     """Run a server, in the process group `group` if given, while the block lasts.
 
-    Yields the environment in which commands use it: `environment` as it is where a server runs
-    already, and on systems other than Linux, whose own libraries may not bear a fork.
+    Yields the environment in which commands use it, with this Python's programs first on the PATH,
+    since its environment need not be activated. No server is started where one runs already, and on
+    systems other than Linux, whose own libraries may not bear a fork.
     """
-    environment = SETTINGS | {**environment}
+    environment = SETTINGS | {**environment} | {"PATH": _path(environment)}
     if environment.get(SOCKET) or sys.platform != "linux":
         yield environment
         return
@@ -74,6 +81,12 @@ def start(environment: Mapping[str, str], group: int | None = None) -> Iterator[
     finally:
         server.kill()
         server.communicate()
+
+
+def _path(environment: Mapping[str, str]) -> str:
+    """PATH with the folder of this Python's programs first."""
+    own, folders = os.path.dirname(sys.executable), environment.get("PATH", os.defpath)
+    return folders if folders.split(os.pathsep)[0] == own else f"{own}{os.pathsep}{folders}"
 
 
 def run(script: str, arguments: Sequence[str], environment: Mapping[str, str]) -> int | None:
@@ -167,6 +180,8 @@ def _answer(
     os.environ.update(environment)
     sys.argv = [script, *arguments]
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    if script == "dvc":
+        logging.getLogger(ADVICE).setLevel(logging.WARNING)
     status: Any = 1
     try:
         command = next(iter(scripts)).load()  # `medprobe`, called, would ask the server again

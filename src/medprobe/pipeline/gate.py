@@ -75,7 +75,7 @@ def _run(group: int) -> dict[str, str]:
     with (
         fork_server.start(os.environ, group) as variables,
         subprocess.Popen(
-            ["dvc", "--wait-for-lock", "repro", "--keep-going", *gates],
+            [*fork_server.DVC, "--wait-for-lock", "repro", "--keep-going", *gates],
             env=variables,
             process_group=group,
             stdout=subprocess.PIPE,

@@ -11,6 +11,7 @@ from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
 from medprobe.core.progress import duration
 from medprobe.pipeline import outputs, timings
+from medprobe.pipeline.outdated import write_outdated
 from medprobe.pipeline.repair import check_lock, repair
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
@@ -26,6 +27,8 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     """
     repair_unless_running()
     stages = find_stale_stages()
+    if write_outdated(stages):
+        stages = find_stale_stages()
     order = order_by_first_result(stages)
     certain = [name for name in order if stages[name].reason == "now"]
     possible = [name for name in order if stages[name].reason != "now"]

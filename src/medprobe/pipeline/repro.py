@@ -17,10 +17,13 @@ from filelock import FileLock, Timeout
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.progress import print_above
 from medprobe.pipeline import fork_server
+from medprobe.pipeline.outdated import write_outdated
 from medprobe.pipeline.repair import repair, wait_for_others
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
+LOOKING: Final = "looking for stages that data, settings or code made stale"
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,12 +39,16 @@ def repro(jobs: int) -> None:
         BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
     with exclusive_lock(), process_group() as group:
+        print_above(LOOKING)
         repair()
         wait_for_others(group)
         stages = find_stale_stages(tidy=True)
+        if write_outdated(stages):
+            stages = find_stale_stages(tidy=True)
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
             return
+        print_above(f"stages to run, at most: {len(stages)} (`medprobe plan` lists them)")
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
         with fork_server.start(share | os.environ, group) as variables:
             if jobs > 1:
@@ -126,7 +133,8 @@ def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> No
     command = ["--wait-for-lock", "repro", *arguments]
     status = fork_server.run("dvc", command, environment)
     if status is None:
-        with subprocess.Popen(["dvc", *command], env=environment, process_group=group) as process:
+        dvc = [*fork_server.DVC, *command]
+        with subprocess.Popen(dvc, env=environment, process_group=group) as process:
             status = process.wait()
     if status and wait_for_others(group):
         _dvc(arguments, environment, group)

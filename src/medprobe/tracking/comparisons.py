@@ -1,4 +1,4 @@
-"""MLflow runs over several results: the paired tests of each benchmark, and those of plugins.
+"""MLflow runs over several results: those of each model, of paired tests, and of plugins.
 
 A plugin of the kind `runs` has a function `list_runs(single, params) -> list[Result]`. It gets the
 results of single models, and returns the runs over several of them.
@@ -19,11 +19,19 @@ from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
 from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.tables import Metadata
-from medprobe.metrics import significance
-from medprobe.metrics.results import primary_metric, select, subsets
+from medprobe.metrics import catalog, significance
+from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
+from medprobe.tracking import runs
+from medprobe.tracking.headlines import MAIN, main_variant, select_means, word
 from medprobe.tracking.store import Content, Result
 
+EVERY: Final = "all benchmarks"  # an experiment
+ABOUT_EVERY: Final = (
+    "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
+    "metric, under the model's best method, which favours models that more methods probed. "
+    "`means.csv` has all methods."
+)
 LOGGED: Final = ("difference", "p")  # p is the one that decides: the larger of both questions
 
 
@@ -38,15 +46,50 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         key = make_key({}, table_fingerprint(table), repr(params.score), params.seed)
         content = partial(_tests, str(benchmark), table, params)
         entries.append(Result(str(benchmark), "all", "paired-tests", key, content))
+    entries += _by_model(single, params)
     for plugin in find_plugins("runs").values():
         entries += load_module(plugin).list_runs(single, params)
     return entries
 
 
+def _by_model(single: Sequence[Result], params: Params) -> list[Result]:
+    """List a run for each model over all of its benchmarks."""
+    entries = []
+    for model in sorted({result.model for result in single}):
+        own = [result for result in single if result.model == model]
+        key = make_key({result.name: result.key for result in own})
+        content = partial(_means, model, own, params)
+        entries.append(Result(EVERY, model, "all", key, content, about=ABOUT_EVERY))
+    return entries
+
+
+def _means(model: str, results: Sequence[Result], params: Params) -> Content:
+    """Of each benchmark the main metric's mean over relations, under the model's best method."""
+    tables = []
+    for result in results:
+        path = places.PREDICTIONS / model / result.method / f"{result.benchmark}.parquet"
+        rows, metadata = runs.scored_rows(path, params)
+        rows = select_means(rows[rows["method"] == main_variant(rows)])
+        if len(rows):
+            metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
+            tables.append(select(rows, metric=metric, subset=subset))
+    values: dict[str, float] = {}
+    settings: dict[str, Any] = {}
+    table = pd.concat([pd.DataFrame(columns=COMPARISON), *tables])
+    for benchmark, rows in table.groupby("benchmark"):
+        is_lower = catalog()[rows["metric"].iloc[0]].better == "lower"
+        best = rows.sort_values("value", ascending=is_lower, kind="stable").iloc[0]
+        values[word(f"{MAIN}{benchmark}")] = float(best["value"])
+        settings |= {f"{benchmark}.{name}": best[name] for name in ("method", "metric", "subset")}
+    note = f"The model **{model}** on each benchmark, under the method that is best for it there."
+    files = {"means.csv": table.to_csv(index=False, float_format="%.6g")}
+    return Content(values, params=settings, files=files, note=note)
+
+
 def above_baseline(single: Sequence[Result]) -> list[Result]:
     """Add the difference to the strongest baseline to results.
 
-    `above_baseline` is the difference of the main metric, and `above_baseline_p` the stricter
+    `above_baseline` is the difference of the main metric, and `p_above_baseline` the stricter
     corrected p of its paired test (`significance.above_baseline`). A result that is compared with
     no baseline has neither.
     """
@@ -56,7 +99,7 @@ def above_baseline(single: Sequence[Result]) -> list[Result]:
     results = []
     for result in single:
         test = numbers.get((result.benchmark, result.model, result.method))
-        late = {"above_baseline": test["difference"], "above_baseline_p": test["p"]} if test else {}
+        late = {"above_baseline": test["difference"], "p_above_baseline": test["p"]} if test else {}
         results.append(replace(result, late=late))
     return results
 
@@ -86,4 +129,5 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
         metrics |= {name: value for name, value in values.items() if np.isfinite(value)}
     settings = {"seed": params.seed, **params.score.model_dump(mode="json")}
     files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
-    return Content(metrics, params=settings, files=files)
+    note = f"The paired tests between all models, methods and variants on **{benchmark}**."
+    return Content(metrics, params=settings, files=files, note=note)

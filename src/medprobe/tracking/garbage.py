@@ -1,19 +1,20 @@
 """Runs that were deleted in MLflow, which keeps them with their artefacts until it is asked.
 
-Deleted are runs that a person deleted on MLflow's pages, and the experiments of a project that was
-moved (`store.record` logs these again). Superseded runs are not deleted: they can be compared.
+Superseded runs are not deleted: they can be compared.
 """
 
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from medprobe.core.errors import BadInput
 from medprobe.tracking import store
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+
+MOST: Final = 50_000  # runs that MLflow lists at once
 
 
 def count_deleted() -> int:
@@ -33,14 +34,8 @@ def _deleted_runs(client: "MlflowClient") -> list[str]:
     from mlflow.entities import ViewType
 
     ids = [item.experiment_id for item in client.search_experiments(view_type=ViewType.ALL)]
-    runs: list[str] = []
-    token = None
-    while ids:
-        page = client.search_runs(ids, "", ViewType.DELETED_ONLY, page_token=token)
-        runs += [run.info.run_id for run in page]
-        if not (token := page.token):
-            break
-    return runs
+    runs = client.search_runs(ids, "", ViewType.DELETED_ONLY, max_results=MOST) if ids else []
+    return [run.info.run_id for run in runs]
 
 
 def remove_deleted() -> None:

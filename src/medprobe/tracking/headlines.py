@@ -1,8 +1,8 @@
 """The few numbers of a result that become MLflow metrics, and the note that describes a run.
 
 MLflow sorts metrics by name: first `main_…`, the benchmark's main metric, then `more_…`, other
-metrics on the same subset, then `series/…`, the metric by step. Other numbers are in scores.csv.
-Names of headlines are words of one piece, so that a search needs no quotes.
+numbers, then `series/…`, the metric by step. All numbers are in scores.csv. Names of headlines are
+words of one piece, so that a search needs no quotes, and differ in what a column's head shows.
 """
 
 import re
@@ -18,7 +18,8 @@ from medprobe.report.sections import find_sections
 MAIN: Final = "main_"
 MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
-EDGES: Final = {"low": "ci_lower", "high": "ci_upper"}  # names that are sorted in this order
+EDGES: Final = ("low", "high")
+WIDTH: Final = 13  # characters of a name that a column's head shows
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
 
 
@@ -31,14 +32,15 @@ def main_variant(rows: pd.DataFrame) -> str:
 def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[str, float]:
     """Select at most LIMIT numbers of a variant's rows, the most important first.
 
-    With `edges`, the main number has its interval, as `_ci_lower` and `_ci_upper`.
+    With `edges`, the main number has its interval, from `more_low` to `more_high`. A name that a
+    column's head shows as one before it is left out.
 
     Returns:
-        `main_<metric>`, the mean over relations on the main subset; `main_<metric>_<subset>`, the
-        same on other subsets; `more_<name>`, the headlines of sections, such as
-        `more_trust_auroc`; `more_<metric>`, other metrics on the main subset.
+        `main_<metric>`, the mean over relations on the main subset; `more_on_<subset>`, the same on
+        other subsets; `more_<name>`, the headlines of sections, such as `more_trust_auroc`;
+        `more_<metric>`, other metrics on the main subset.
     """
-    means = _means(rows)
+    means = select_means(rows)
     if means.empty:
         return {}
     metric = primary_metric(means, metadata)
@@ -48,9 +50,9 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     main = f"{MAIN}{metric}"
     values = {main: on_main.loc[metric, "value"]}
     if edges:
-        values |= {f"{main}_{name}": on_main.loc[metric, edge] for edge, name in EDGES.items()}
+        values |= {f"{MORE}{edge}": on_main.loc[metric, edge] for edge in EDGES}
     values |= {
-        f"{main}_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
+        f"{MORE}on_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
     }
     for section in find_sections():
         numbers = section.headlines(rows, main_subset, means)
@@ -58,12 +60,16 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     for name in catalog():
         if name in on_main.index and name != metric and not name.endswith(TIED):
             values[f"{MORE}{name}"] = on_main.loc[name, "value"]
-    finite = [(key, float(value)) for key, value in values.items() if pd.notna(value)]
-    return {re.sub(r"\W", "_", key, flags=re.ASCII): value for key, value in finite[:LIMIT]}
+    shown: dict[str, tuple[str, float]] = {}  # by what a column's head shows
+    for key, value in values.items():
+        if pd.notna(value):
+            name = word(key)
+            shown.setdefault(name[:WIDTH], (name, float(value)))
+    return dict([*shown.values()][:LIMIT])
 
 
-def _means(rows: pd.DataFrame) -> pd.DataFrame:
-    """The means over relations, otherwise over queries, on whole subsets."""
+def select_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select the means over relations, otherwise over queries, on whole subsets."""
     on_whole = rows[~rows["subset"].str.contains("/")]
     macro = select(on_whole, relation="macro")
     return select(on_whole, relation="micro") if macro.empty else macro
@@ -75,7 +81,7 @@ def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int,
     Returns:
         `series/by <setting>/<subset>` -> pairs (step, value).
     """
-    means = _means(rows)
+    means = select_means(rows)
     series: dict[str, list[tuple[int, float]]] = {}
     if len(means):
         for row in select(means, metric=primary_metric(means, metadata)).to_dict("records"):
@@ -89,7 +95,7 @@ def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int,
 def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> str:
     """Describe a run in Markdown: model, method, benchmark, main number, and its provenance."""
     system = rows.iloc[0]
-    means = _means(rows[rows["method"] == main_variant(rows)])
+    means = select_means(rows[rows["method"] == main_variant(rows)])
     text = f"The model **{system['model']}**, probed by **{main_variant(rows)}** on "
     text += f"**{system['benchmark']}**: {metadata.description}."
     if len(means):
@@ -101,6 +107,11 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
         text += "All numbers are in the artefact scores.csv."
     listing = "\n".join(f"- {name}: {value}" for name, value in provenance.items())
     return f"{text}\n\n{listing}\n" if listing else f"{text}\n"
+
+
+def word(name: str) -> str:
+    """Make a name a word of one piece, which a search needs no quotes for."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def legal(name: str) -> str:

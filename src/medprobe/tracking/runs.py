@@ -37,7 +37,7 @@ from medprobe.tracking.store import Content, Dataset, Result
 
 Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
-LAYOUT: Final = 3  # of what a run holds: another number logs all results again
+LAYOUT: Final = 4  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
@@ -86,11 +86,16 @@ def _rows(path: Path, scores: Scores) -> pd.DataFrame:
     return pd.DataFrame(to_rows({benchmark: scores}, model, method), columns=COMPARISON)
 
 
+def scored_rows(path: Path, params: Params) -> tuple[pd.DataFrame, Metadata]:
+    """The numbers of a prediction table as rows of the comparison, and what its benchmark is."""
+    metadata, scoring = _scoring(path, params)
+    return _rows(path, cached_scores(path, places.BENCHMARKS / path.stem, scoring)), metadata
+
+
 def _figures(path: Path, params: Params) -> dict[str, str]:
     """The drawings of a prediction table. matplotlib is imported here alone."""
-    metadata, scoring = _scoring(path, params)
     folder = places.BENCHMARKS / path.stem
-    rows = _rows(path, cached_scores(path, folder, scoring))
+    rows, metadata = scored_rows(path, params)
     return draw_result(SingleResult(rows, metadata, path, folder, params.track.text))
 
 
@@ -132,10 +137,10 @@ def _dataset(name: str, md5: str) -> Dataset:
     """An input; of a benchmark, the columns and size of its queries."""
     queries = Path(name) / "queries.parquet"
     if not queries.is_file():
-        return Dataset(name, md5)
+        return Dataset(name, md5, "sources" if name == "data" else "rewired checkpoints")
     table = pq.read_schema(queries)
     columns = {column.name: COLUMN_TYPES.get(str(column.type), "string") for column in table}
-    return Dataset(name, md5, columns, pq.read_metadata(queries).num_rows)
+    return Dataset(name, md5, "evaluation", columns, pq.read_metadata(queries).num_rows)
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:

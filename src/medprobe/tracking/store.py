@@ -1,11 +1,11 @@
 """MLflow: where the store is, and how a result is logged once.
 
 One experiment a benchmark; one run a model and method; below it a child run for each variant and
-replicate. The tag `medprobe.key` of a run is a hash of what the run was made from. A result is
-skipped where a finished run has its key; else it is a new run. Of the runs of a model and method,
-the tag `medprobe.state` is `current` for one and `superseded` for those before it. Where
-params.yaml no longer names a result, its run is `gone`, until the result comes back. Child runs
-have the state of their parent.
+replicate. The experiment `all benchmarks` has one run a model. The tag `medprobe.key` of a run is a
+hash of what the run was made from. A result is skipped where a finished run has its key; else it is
+a new run. Of the runs of a model and method, the tag `medprobe.state` is `current` for one and
+`superseded` for those before it. Where params.yaml no longer names a result, its run is `gone`,
+until the result comes back. Child runs have the state of their parent.
 """
 
 import json
@@ -25,8 +25,6 @@ from medprobe.core.files import replacing
 from medprobe.tracking.lineage import user
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
@@ -36,6 +34,7 @@ KEY: Final = "medprobe.key"
 STATE: Final = "medprobe.state"
 FIGURES: Final = "medprobe.report.figures"  # tag of runs that have theirs
 NOTE: Final = "mlflow.note.content"
+CONTEXT: Final = "mlflow.data.context"
 LONGEST_REASON: Final = 160  # characters of what MLflow says of a store that it cannot use
 RETRIES: Final = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"  # MLflow's own 7 take minutes each time
 
@@ -50,6 +49,7 @@ class Dataset:
 
     path: str
     digest: str
+    context: str = ""  # what the run uses it for
     columns: Mapping[str, str] = field(default_factory=dict)  # of its main table: name -> type
     rows: int | None = None  # of this table
 
@@ -126,10 +126,8 @@ def connect() -> "MlflowClient":
         from mlflow import MlflowClient
 
         if not os.environ.get(URI) and not database.exists():
-            with replacing(database) as scratch, _unsynced():  # a kill would leave half its tables
+            with replacing(database) as scratch:  # a kill would leave half its tables
                 MlflowClient(f"sqlite:///{scratch}").search_experiments(max_results=1)
-                with scratch.open("rb+") as file:
-                    os.fsync(file)
         client = MlflowClient(uri)
         client.search_experiments(max_results=1)
     return client
@@ -153,21 +151,6 @@ def usable() -> Iterator[None]:
         problem = f"not logged to MLflow: {line[:LONGEST_REASON]}"
         where = f"${URI}" if uri else "mlruns"
         raise NotLogged(where, problem, "`medprobe track` logs it later") from error
-
-
-@contextmanager
-def _unsynced() -> Iterator[None]:
-    """SQLite waits for no disk: MLflow creates the tables in some fifty steps."""
-    from sqlalchemy import Engine, event
-
-    def set_pragma(connection: "sqlite3.Connection", _: object) -> None:
-        connection.execute("pragma synchronous = off")
-
-    event.listen(Engine, "connect", set_pragma)
-    try:
-        yield
-    finally:
-        event.remove(Engine, "connect", set_pragma)
 
 
 def _first_use() -> FileLock:
@@ -238,8 +221,8 @@ def _record(client: "MlflowClient", result: Result, figures: bool) -> bool:
 def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
     """The id of a benchmark's experiment, which gets a description if there is one.
 
-    MLflow keeps an experiment's place of artefacts as an absolute path, which is wrong once the
-    project was moved: such an experiment is put aside under another name, and logged again.
+    Raises:
+        NotLogged: The project was moved: MLflow keeps absolute paths of artefacts.
     """
     name = os.environ.get(PREFIX, "") + benchmark
     place = None if os.environ.get(URI) else (folder() / benchmark).as_uri()
@@ -251,11 +234,10 @@ def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
         client.set_experiment_tag(experiment.experiment_id, NOTE, about)
     if experiment.lifecycle_stage == "deleted":
         client.restore_experiment(experiment.experiment_id)
-    if place in (None, experiment.artifact_location):
-        return str(experiment.experiment_id)
-    client.rename_experiment(experiment.experiment_id, f"{name}, moved {experiment.experiment_id}")
-    client.delete_experiment(experiment.experiment_id)
-    return client.create_experiment(name, place, tags)
+    if place not in (None, experiment.artifact_location):
+        problem = f"its files are those of another place, {experiment.artifact_location}"
+        raise NotLogged("mlruns", problem, "delete mlruns/, and `medprobe track` fills it again")
+    return str(experiment.experiment_id)
 
 
 def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]":
@@ -304,11 +286,13 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
         _log_inputs(client, run, content.datasets, model)
     for part, (about, numbers) in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
-        tags_of_part[STATE] = "current"
+        tags_of_part |= {STATE: "current", NOTE: f"**{part}** of the run {name}."}
         title = f"{name} · {part}"
         child = client.create_run(experiment, tags=tags_of_part, run_name=title).info.run_id
         params = [Param(key, str(value)) for key, value in {**system, **about}.items()]
         client.log_batch(child, metrics=_metrics(numbers, {}, model, data), params=params)
+        with _first_use():
+            _log_inputs(client, child, content.datasets, model)
         client.set_terminated(child)
     client.log_dict(run, {"params": content.params, "tags": tags}, "lineage.json")
     for path, text in content.files.items():
@@ -370,7 +354,8 @@ def _log_inputs(
         schema = json.dumps({"mlflow_colspec": columns}) if columns else None
         profile = json.dumps({"num_rows": data.rows}) if data.rows is not None else None
         entity = entities.Dataset(data.path, data.digest, "dvc", data.path, schema, profile)
-        inputs.append(entities.DatasetInput(entity))
+        tags = [entities.InputTag(CONTEXT, data.context)] if data.context else []
+        inputs.append(entities.DatasetInput(entity, tags))
     models = [entities.LoggedModelInput(model)] if model else []
     if inputs or models:
         client.log_inputs(run, datasets=inputs, models=models)

@@ -259,7 +259,7 @@ def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = runs["tiny · classifier"]
     logged = parent.data.metrics
-    assert "main_f1" in logged and "main_f1_ci_lower" not in logged  # of two diseases
+    assert "main_f1" in logged and "more_low" not in logged  # of two diseases
     assert not any("asthma" in name for name in logged)
     parts = {name.removeprefix("tiny · classifier · "): run for name, run in runs.items()}
     names = ["always-true", "default · seed-0", "default · seed-1", "frozen"]

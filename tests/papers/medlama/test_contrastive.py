@@ -340,10 +340,14 @@ def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: 
         prober(step=200).passes()
     with pytest.raises(BadInput, match=r"set-2: the model was not rewired .* params\.yaml"):
         prober(sets=("set-0", "set-2")).passes()
-    with pytest.raises(BadInput, match="sets: Field required"):
-        parse_section(Contrastive.Settings, {}, "params.yaml")
-    with pytest.raises(BadInput, match="sets"):
-        parse_section(Contrastive.Settings, {"sets": []}, "params.yaml")
+
+
+def test_without_sets_the_model_is_probed_as_it_came(prober: Any) -> None:
+    as_it_came = prober(sets=(), step=None)
+    assert as_it_came.passes() == ["original"]
+    task = probing.task(QUERIES, CANDIDATES, 3)
+    tables = [method.predict(task, "original") for method in (as_it_came, prober())]
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(

@@ -166,6 +166,21 @@ def test_the_choices(tmp_path: Path) -> None:
         build(data, min_queries=3)
 
 
+def test_a_drawn_part_ranks_its_own_names_or_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_umls(tmp_path, CONCEPTS, TREATS)
+    whole = build(data)
+    assert "ranks are among" not in capsys.readouterr().err
+    drawn = build(data, per_relation=1)
+    named = len(drawn.candidates.query("subset == 'full'"))
+    assert f"ranks are among {named} of 4 names" in capsys.readouterr().err
+    every = build(data, per_relation=1, candidates="all")
+    assert capsys.readouterr().err == ""
+    pd.testing.assert_frame_equal(every.candidates, whole.candidates)
+    pd.testing.assert_frame_equal(every.queries, drawn.queries)
+
+
 def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> None:
     data = write_umls(tmp_path, CONCEPTS, TREATS)
     alone = build(data)

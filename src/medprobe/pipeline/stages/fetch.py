@@ -28,7 +28,8 @@ def fetch(name: str, params: Params, out: Path) -> None:
         BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
             the model's kind, or the hub cannot be reached.
     """
-    kind, lower_case = params.models.kind(name), name in params.lower_case
+    lower_case = name in params.lower_case
+    kind = params.models.kind(name) if name in params.models.all() else None  # only in folders
     if name in params.folders:
         _copy(params.folders[name], kind, out, lower_case=lower_case)
     elif name in params.fetch:
@@ -44,7 +45,12 @@ def fetch(name: str, params: Params, out: Path) -> None:
 
 
 def _copy(
-    source: Path, kind: ModelKind, out: Path, adapter: Path | None = None, *, lower_case: bool
+    source: Path,
+    kind: ModelKind | None,
+    out: Path,
+    adapter: Path | None = None,
+    *,
+    lower_case: bool,
 ) -> None:
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
     if gguf.is_gguf(source):
@@ -77,7 +83,7 @@ def _copy(
             merge(folder, adapter or source)
 
 
-def _check_kind(source: Path, kind: ModelKind, kinds: Sequence[ModelKind]) -> None:
-    if kind not in kinds:
+def _check_kind(source: Path, kind: ModelKind | None, kinds: Sequence[ModelKind]) -> None:
+    if kind and kind not in kinds:
         problem = f"the checkpoint serves as {' or '.join(kinds) or 'nothing'}, not as {kind}"
         raise BadInput(source, problem, "list it under its kind in params.yaml: models")

@@ -52,7 +52,6 @@ class Contrastive(Method):
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
     READS = ("outputs/rewired/${item.model}",)
-    ALONE = MappingProxyType({"sets": ["none"]})
     ASKED = MappingProxyType({"rank": 2})
 
     class Settings(RankingSettings):
@@ -63,8 +62,9 @@ class Contrastive(Method):
         queries.
         """
 
-        sets: tuple[str, ...] = Field(min_length=1)
-        """The sentence sets to use, names of `sentence_sets`. Each is a replicate."""
+        sets: tuple[str, ...] = ()
+        """The sentence sets to use, names of `sentence_sets`. Each is a replicate. Empty: the model
+        is probed as it came."""
         step: int | None = None
         """Training step whose checkpoint is probed. Empty: the last."""
         sweeps: dict[Swept, Values] = Field({})
@@ -132,7 +132,7 @@ class Contrastive(Method):
                 pass_, steps = f"{name}/{cell}", self._steps(f"{name}+{cell}")
                 further_passes.append(pass_)
                 further_passes += [f"{pass_}/step-{step}" for step in self._further_steps(steps)]
-        if self.checkpoint.parent == MODELS and not main_passes:
+        if self.settings.sets and self.checkpoint.parent == MODELS and not main_passes:
             problem = f"none of {', '.join(self.settings.sets)} is for {self.checkpoint.name}"
             raise BadInput(KEY, problem, "see the models of sentence_sets in params.yaml")
         return [*main_passes, *further_passes, ORIGINAL]

@@ -53,5 +53,6 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
             "items": len(evaluation.items),
         },
         files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
-        datasets=[Dataset(folder, hashes().get(folder, UNKNOWN))],
+        datasets=[Dataset(folder, hashes().get(folder, UNKNOWN), "evaluation")],
+        note="The agreement of experts, and their ratings against the benchmark's answers.",
     )

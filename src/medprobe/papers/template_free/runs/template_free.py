@@ -55,7 +55,8 @@ def _template_free(builders: dict[str, str], params: Params) -> Content:
         part for content in chapter(replace(results, tables=found)) for part in content.parts
     )
     files |= {f"figures/{name}": svg for name, svg in svgs.items()}
-    return Content(_summary(analyses), files=files)
+    note = "Template-based against template-free prompts (Shaier et al.): all of its analyses."
+    return Content(_summary(analyses), files=files, note=note)
 
 
 def _summary(tables: dict[str, pd.DataFrame]) -> dict[str, float]:

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 from medprobe.benchmarks import counts
 from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
 from medprobe.core.tables import ORIGINAL, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.hardness import HardnessRule, hardness
@@ -36,6 +37,9 @@ class MedlamaSettings(Section):
     """The relations to build. The default is the paper's 19."""
     per_relation: int = Field(1000, gt=0)
     """Queries drawn per relation; all if the relation has fewer."""
+    candidates: Literal["drawn", "all"] = "drawn"
+    """Names to rank: those of the `drawn` queries, as in the paper, or of `all` of the relations'
+    queries, so that ranks do not depend on how many are drawn."""
     prompts: Literal["human", "default"] = "human"
     """Prompts written by `human` authors, or the `default` ones made of the relation's name."""
     hardness: HardnessRule = "released"
@@ -84,7 +88,7 @@ def tables(
     """
     if settings.natural_names:
         all_queries = all_queries[_natural(all_queries)]
-    drawn = []
+    drawn, every = [], []
     for relation in settings.relations:
         part = all_queries[all_queries["relation"] == relation].reset_index(drop=True)
         if part.empty and not settings.min_queries:
@@ -92,19 +96,15 @@ def tables(
             raise BadInput("MedLAMA's sources", f"no query of relation {relation}", remedy)
         if len(part) < settings.min_queries:
             continue
+        every.append(part)
         if not keep_order or len(part) > settings.per_relation:
             part = part.sample(min(settings.per_relation, len(part)), random_state=seed)
         drawn.append(part)
     if not drawn:
         raise BadInput("params.yaml: benchmarks", "min_queries leaves no relation of MedLAMA")
-    full = _with_hardness(_with_prompts(pd.concat(drawn, ignore_index=True), settings), settings)
-    is_hard = (full["avg_match"] < settings.max_match) & (
-        full["avg_rouge_l"] < settings.max_rouge_l
-    )
-    hard = full[is_hard]
-    hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
-    queries = pd.concat([full, hard], ignore_index=True)
-    candidates = _candidates(queries)
+    queries = _full_and_hard(pd.concat(drawn, ignore_index=True), settings)
+    full = queries[queries["subset"] == "full"]
+    candidates = _ranked_names(queries, pd.concat(every, ignore_index=True), settings)
     if settings.families:
         wordings = {row.query_id: _wordings(row.relation, settings) for row in full.itertuples()}
         names, counted = read_names(full)
@@ -114,6 +114,37 @@ def tables(
         )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
     return BenchmarkTables(queries, candidates, others={"sources": sources})
+
+
+def _full_and_hard(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
+    """The queries with their prompts as the subset `full`, then those of the subset `hard`."""
+    full = _with_hardness(_with_prompts(queries, settings), settings)
+    is_hard = (full["avg_match"] < settings.max_match) & (
+        full["avg_rouge_l"] < settings.max_rouge_l
+    )
+    hard = full[is_hard]
+    hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
+    return pd.concat([full, hard], ignore_index=True)
+
+
+def _ranked_names(
+    queries: pd.DataFrame, every: pd.DataFrame, settings: MedlamaSettings
+) -> pd.DataFrame:
+    """The candidates of the drawn queries, or of every one; says so where the draw leaves some out.
+
+    `every` has the relations' queries before the draw.
+    """
+    if settings.candidates == "all":
+        return _candidates(_full_and_hard(every, settings))
+    candidates = _candidates(queries)
+    names = _candidates(every.assign(subset="full"))
+    ranked, known = (candidates["subset"] == "full").sum(), len(names)
+    if ranked < known:
+        print_above(
+            f"MedLAMA: ranks are among {ranked:,} of {known:,} names, those of the drawn "
+            "queries; candidates: all keeps the others"
+        )
+    return candidates
 
 
 def _natural(queries: pd.DataFrame) -> pd.Series:

@@ -1,0 +1,53 @@
+"""dvc.yaml is written again where the code asks for another one.
+
+What it follows from is compared first, since to write it all methods are imported, for seconds.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+from medprobe.core.code import SOURCES
+from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.core.progress import print_above
+from medprobe.pipeline.stale_stages import CODE_STAGE
+
+PIPELINE: Final = Path("dvc.yaml")
+NAMED: Final = ("benchmarks", "methods", "metrics")  # kinds of plugins that dvc.yaml names at once
+MARK: Final = "# Written by `medprobe pipeline`"
+
+
+def write_outdated(stages: Collection[str]) -> bool:
+    """Write dvc.yaml again if the code asks for another one; return whether it did.
+
+    A dvc.yaml that `medprobe pipeline` did not write stays. So do locks: where another version is
+    installed, stages refuse to run until a person has run `medprobe pipeline`.
+
+    Args:
+        stages: The names of the stages that would run.
+    """
+    if not PIPELINE.is_file():
+        return False
+    text = PIPELINE.read_text(encoding="utf-8")
+    if not text.startswith(MARK) or not _may_differ(text, stages):
+        return False
+    from medprobe.pipeline import dvc_yaml
+
+    written = dvc_yaml.write(locks=False)
+    for path in written:
+        print_above(f"{path}: written again, the code asks for another one")
+    return bool(written)
+
+
+def _may_differ(text: str, stages: Collection[str]) -> bool:
+    """Whether the package or a plugin may be another one than at the last writing."""
+    if any(stages and find_outside_plugins(kind) for kind in KINDS):
+        return True  # an edited one may read or need other things
+    named = (
+        plugin.lock or plugin.file
+        for kind in NAMED
+        for plugin in find_outside_plugins(kind).values()
+    )
+    if not all(path and path.as_posix() in text for path in named):
+        return True
+    return SOURCES.is_dir() and CODE_STAGE in stages
