@@ -28,6 +28,7 @@ from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.sections import ucm
 from medprobe.papers.template_free.sections import template_free
 from medprobe.report import leaderboard
+from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.results import Results
 from medprobe.report.sections import differences, models, published, sweeps
@@ -308,3 +309,15 @@ def test_of_four_models_no_rankings_are_compared() -> None:
         pd.DataFrame(columns=COMPARISON), tables={"template-free-rankings": ranks("vwxy")}
     )
     assert template_free.chapter(few) == []
+
+
+def test_what_repeats_another_variant_digit_for_digit_is_shown_once() -> None:
+    """`x:same` repeats `x` for both models, `x:once` for one of them; `y` is another method."""
+    right = {("one", "x"): 5, ("two", "x"): 3, ("one", "x:same"): 5, ("two", "x:same"): 3}
+    right |= {("one", "x:once"): 5, ("two", "x:once"): 4, ("one", "y"): 5, ("two", "y"): 3}
+    tables = {key: values(hits(n, 8), "acc_at_1") for key, n in right.items()}
+    page_results = results(tables, "acc_at_1", significance=pd.DataFrame(columns=SIGNIFICANCE))
+    assert {*without_repeats(page_results.comparison)["method"]} == {"x", "x:once", "y"}
+    text = "".join(line for part in models.section(page_results, "facts") for line in lines(part))
+    assert "digit for digit the same as another variant: x:same." in text
+    assert "| one | x |" in text and "| one | x:same |" not in text

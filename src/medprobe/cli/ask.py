@@ -35,6 +35,7 @@ from medprobe.metrics.significance import (
 )
 from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import outputs, terminal
+from medprobe.report.figures.rows import without_repeats
 from medprobe.report.numbers import format_difference, format_value
 from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import p_value
@@ -207,7 +208,7 @@ def run(
         return
     rows = rows if every else _main(rows)
     print(headline)
-    _print_rows(rows)
+    _print_rows(without_repeats(rows))
 
 
 def _tables_of(

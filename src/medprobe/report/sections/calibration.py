@@ -129,12 +129,6 @@ def counts(compared: pd.DataFrame) -> Counts:
     return Counts(len(rows), taught, len(better) - taught)
 
 
-def main_counts(results: Results) -> Counts:
-    """Count over all benchmarks, by the main metric of each."""
-    compared = pd.concat([pairs(results, name) for name in results.benchmarks])
-    return counts(compared[compared["metric"] == compared["benchmark"].map(results.primary)])
-
-
 def _base(method: str) -> str:
     """The method of a variant."""
     return method.partition(":")[0]
@@ -239,17 +233,6 @@ def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[
             )
             blocks.append(Drawing(f"{benchmark}-{method}-calibration", plot, caption))
     return blocks
-
-
-def draw_times(results: Results, benchmark: str, model: str) -> list[Drawing]:
-    """Draw accuracy by how often a taught model has read the fact, a line per method."""
-    name = results.primary(benchmark)
-    rows = _by_times(results, benchmark, name, [model])
-    if rows["times"].nunique() < 2:
-        return []
-    plot = plots.curves(rows, "times", "method", (TIMES, plots.label(name)), metric(name).share)
-    caption = f"{metric(name).title} of {model} on {benchmark} by how often it has read the fact."
-    return [Drawing(f"{benchmark}-{model}-calibration", plot, caption)]
 
 
 SECTION = Section(80, section)
