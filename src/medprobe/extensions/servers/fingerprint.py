@@ -1,0 +1,198 @@
+"""The fingerprint of a served model: what it answers to fixed openings, in place of its weights.
+
+Batch sizes, threads and hardware move the numbers of one model in their last digits. So answers are
+compared within a tolerance, and only up to a token that another one nearly ties with.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+from medprobe.core.errors import BadInput
+from medprobe.core.params import ModelKind
+from medprobe.extensions.servers.client import Body, Client, nested
+
+OPENINGS: Final = (
+    "The old lighthouse stood",
+    "On Monday the baker found",
+    "A train to the coast leaves",
+    "My grandmother kept her buttons in",
+    "Seven ships sailed from",
+    "The capital of the smallest country is",
+    "When the bell rang, the children",
+    "To make a paper kite you need",
+    "Two and two are four, three and five are",
+    "The letter began with the words",
+    "In the year 1912 a man from",
+    "def add(first, second):",
+    "The opposite of a narrow road is",
+    "Once the snow had melted,",
+    "The shortest poem about rain goes",
+    "Red, yellow, green,",
+    "He opened the wooden box and saw",
+    "The orchestra stopped because",
+    "A good name for a grey cat is",
+    "The river flows from the hills to",
+    "Dear neighbour, thank you for",
+    "The museum closes on",
+    "If all keys are lost, then",
+    "Le petit garçon regarde",
+    "Der Zug nach Norden",
+    "The chess player moved her",
+    "Tomorrow the weather will be",
+    "A list of tools in the shed:",
+    "The captain said quietly:",
+    "From the window one could see",
+    "The word for bread in Spanish is",
+    "After the concert they walked",
+)
+REQUEST: Final = "Go on with this text: "  # before an opening, to a chat
+ALL: Final = range(len(OPENINGS))
+SOME: Final = ALL[::8]  # asked again before each stage
+LENGTH: Final = 8  # tokens of an answer, and CHARACTERS of its text
+CHARACTERS: Final = 32
+TOP: Final = 5  # likeliest tokens of each place
+TOLERANCE: Final = 0.25  # nats, on average over an answer's tokens (decisions.md)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A greedy answer.
+
+    Attributes:
+        text: With the model's thoughts.
+        places: The log-probabilities (nats) of the likeliest tokens at each place. Empty where the
+            server gives none.
+    """
+
+    text: str
+    places: Sequence[dict[str, float]] = ()
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The answers of a day, by the number of their opening."""
+
+    day: date
+    answers: dict[int, Answer]
+
+    @classmethod
+    def read(cls, content: dict[str, Any]) -> "Fingerprint":
+        """Return what a record contains (see `as_json`)."""
+        answers = (Answer(**answer) for answer in content["answers"])
+        return cls(date.fromisoformat(content["day"]), dict(enumerate(answers)))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a record keeps of all answers."""
+        answers = [asdict(self.answers[number]) for number in ALL]
+        return {"day": self.day.isoformat(), "answers": answers}
+
+
+def take(
+    client: Client, kind: ModelKind, *, with_numbers: bool, numbers: Iterable[int] = ALL
+) -> Fingerprint:
+    """Ask a server to go on with openings.
+
+    Args:
+        client: The server.
+        kind: `chat` or `causal`.
+        with_numbers: Ask for log-probabilities too. Some servers refuse this.
+        numbers: Which of the openings.
+
+    Raises:
+        BadInput: The server does not answer.
+    """
+    numbers = [*numbers]
+    is_chat = kind == "chat"
+    path = "chat/completions" if is_chat else "completions"
+    options: Body = {"max_tokens": LENGTH, "temperature": 0.0}
+    if with_numbers:
+        options |= {"logprobs": True, "top_logprobs": TOP} if is_chat else {"logprobs": TOP}
+    bodies: list[Body] = []
+    for number in numbers:
+        opening = OPENINGS[number]
+        turns = [{"role": "user", "content": REQUEST + opening}]
+        bodies.append({**({"messages": turns} if is_chat else {"prompt": opening}), **options})
+    answers = map(_read, client.post_all(path, bodies))
+    day = datetime.fromtimestamp(client.clock(), UTC).date()
+    return Fingerprint(day, dict(zip(numbers, answers, strict=True)))
+
+
+def compare(old: Fingerprint, new: Fingerprint) -> int:
+    """Return how many answers of `new` are not those of the model of `old`."""
+    return sum(_differ(old.answers[number], answer) for number, answer in new.answers.items())
+
+
+def check(client: Client, kind: ModelKind, old: Fingerprint, *, with_numbers: bool) -> None:
+    """Ask some openings again, and all of them if an answer differs.
+
+    Args:
+        client: The server.
+        kind: `chat` or `causal`.
+        old: The fingerprint of the model that has proved what it can do.
+        with_numbers: Ask for log-probabilities too.
+
+    Raises:
+        BadInput: The server has another model now, or does not answer.
+    """
+    if not compare(old, take(client, kind, with_numbers=with_numbers, numbers=SOME)):
+        return
+    if count := compare(old, take(client, kind, with_numbers=with_numbers)):
+        day = f"{old.day.day} {old.day:%B %Y}"
+        problem = f"this server is not the model of {day}: {count} of {len(ALL)} answers differ"
+        remedy = f"run `dvc repro --force --single-item prove@{client.name}`, then `medprobe repro`"
+        raise BadInput(f"servers.{client.name}", problem, remedy)
+
+
+def _differ(old: Answer, new: Answer) -> bool:
+    if not (old.places and new.places):
+        return old.text != new.text
+    gaps: list[float] = []
+    for first, second in zip(old.places, new.places, strict=False):
+        gaps += [*_gaps(first, second), *_gaps(second, first)]
+        if _likeliest(first) != _likeliest(second):  # what follows goes on with another text
+            break
+    return sum(gaps) / len(gaps) > TOLERANCE
+
+
+def _gaps(first: dict[str, float], second: dict[str, float]) -> Iterator[float]:
+    """Yield by how much log-probabilities differ; at least, where the second leaves a token out."""
+    lowest = min(second.values())
+    for token, log_prob in first.items():
+        if token in second:
+            yield abs(log_prob - second[token])
+        else:
+            yield max(0.0, log_prob - lowest)
+
+
+def _likeliest(place: dict[str, float]) -> str:
+    return max(place, key=place.__getitem__)
+
+
+def _read(answer: Body) -> Answer:
+    """Read an answer of either kind; what is not there or has another shape is left out."""
+    choice = nested(answer, "choices", 0)
+    message = nested(choice, "message")
+    parts = [nested(message, name) for name in ("reasoning_content", "reasoning", "content")]
+    text = "".join(part for part in (*parts, nested(choice, "text")) if isinstance(part, str))
+    listed = nested(choice, "logprobs", "content")
+    if listed is None:
+        listed = nested(choice, "logprobs", "top_logprobs")
+    places = [*map(_place, listed[:LENGTH])] if isinstance(listed, list) else []
+    return Answer(text[:CHARACTERS], places if all(places) else ())
+
+
+def _place(listed: Any) -> dict[str, float]:
+    """Return the likeliest tokens at a place; of tokens with one text the likeliest."""
+    if isinstance(top := nested(listed, "top_logprobs"), list):
+        pairs = [(nested(token, "token"), nested(token, "logprob")) for token in top]
+    else:
+        pairs = [*listed.items()] if isinstance(listed, dict) else []
+    numbers = [
+        (float(log_prob), token)
+        for token, log_prob in pairs
+        if isinstance(token, str) and isinstance(log_prob, int | float) and math.isfinite(log_prob)
+    ]
+    return {token: round(log_prob, 4) for log_prob, token in sorted(numbers)[-TOP:]}
