@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers import tiny
+from helpers import probing, tiny
 from helpers.server import TinyServer, serving
-from medprobe.backends import finder
+from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, load_params
-from medprobe.engine.writing import WritingSettings
+from medprobe.core.params import load_params
+from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import (
     ALL,
+    FINGERPRINT,
     LENGTH,
     OPENINGS,
     SOME,
@@ -32,9 +33,12 @@ from medprobe.extensions.servers.origins import servers
 from medprobe.extensions.servers.records import RECORD
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.extensions.servers.stages.prove import prove
+from medprobe.pipeline.stages.probe import probe
 
 NOVEMBER = 1793707200.0  # noon of 3 November 2026, in seconds since 1970
 OTHER = r"servers.llama: this server is not the model of .* 20\d\d: (\d+) of 32 answers differ; run"
+ASKED, LATER = "Velotrine treats [Y] .", "SNCA was mapped to [Y] ."
+RECORDED = {"kind": "causal", "proof": {"top_logprobs": "proved"}}
 PARAMS = """\
 seed: 1
 engine: {precision: float32, device: cpu}
@@ -42,7 +46,7 @@ rewire: {}
 score: {}
 track: {}
 models: {causal: {llama: {}}}
-methods: {causal: {likelihood: {facts: {}}}}
+methods: {causal: {answering: {facts: {forms: [free]}}}}
 benchmarks: {table: {facts: {}}}
 """
 
@@ -58,11 +62,12 @@ def client(url: str) -> Client:
     return Client("llama", ServerParams(url=url, model="tiny"), clock=lambda: NOVEMBER)
 
 
-def taken(checkpoint: Path, change: Callable[[TinyServer], None] = lambda _: None) -> Fingerprint:
+def taken(checkpoint: Path, batch: int = 1, dtype: torch.dtype = torch.float32) -> Fingerprint:
     """The fingerprint of a server that is started for it alone."""
     with serving(checkpoint) as (url, served):
-        change(served)
-        return take(client(url), "causal", with_numbers=True)
+        served.batch = batch
+        served.model.model.to(dtype)
+        return take(client(url), RECORDED)
 
 
 def quotes_nothing(line: str, old: Fingerprint) -> bool:
@@ -80,35 +85,38 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_restarts_threads_and_batch_sizes_change_no_answer(checkpoints: list[Path]) -> None:
     with threads(1):
         old = taken(checkpoints[0])
     assert len(old.answers) == 32 and all(len(a.places) == LENGTH for a in old.answers.values())
     for count, batch in ((1, 1), (2, 1), (1, 7), (2, 32)):
         with threads(count):
-            new = taken(checkpoints[0], lambda served, batch=batch: setattr(served, "batch", batch))
+            new = taken(checkpoints[0], batch)
         assert compare(old, new) == 0
 
 
 def test_a_lower_precision_changes_no_answer(checkpoints: list[Path]) -> None:
     old = taken(checkpoints[0])
-    new = taken(checkpoints[0], lambda served: served.model.model.bfloat16())
+    new = taken(checkpoints[0], dtype=torch.bfloat16)
     assert old.answers != new.answers and compare(old, new) == 0
 
 
+@pytest.mark.slow
 def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[Path]) -> None:
     with serving(checkpoints[0]) as (url, served):
         mine = client(url)
-        old, first = take(mine, "causal", with_numbers=True), served.model
-        check(mine, "causal", old, with_numbers=True)
+        old, first = take(mine, RECORDED), served.model
+        record = {**RECORDED, FINGERPRINT: old.as_json()}
+        check(mine, record)
         assert len(served.requests) == len(ALL) + len(SOME)
         for other in checkpoints[1:]:
             served.model = TinyServer(other).model
             with pytest.raises(BadInput, match="is not the model of 3 November 2026: ") as error:
-                check(mine, "causal", old, with_numbers=True)
+                check(mine, record)
             assert quotes_nothing(str(error.value), old)
         served.model = first
-        check(mine, "causal", old, with_numbers=True)
+        check(mine, record)
 
 
 def answer(*log_probs: dict[str, float]) -> Fingerprint:
@@ -147,11 +155,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     return make
 
 
-def ask(folder: Path) -> None:
-    backend = finder.find(folder, "causal", EngineParams(device="cpu"))
-    backend.write(["Aspirin treats [Y]"], ["q"], WritingSettings(10, 0, None, 3, False, 1), "\n")
+def ask(prompt: str) -> None:
+    """Probe the model on a prompt."""
+    tables = BenchmarkTables(probing.queries([prompt]), probing.candidates())
+    tables.write(places.BENCHMARKS / "facts")
+    Metadata("d", "c", "l", (), "acc_at_1", terms="open").write(places.ABOUT / "facts.json")
+    probe("llama", "answering", "facts", load_params())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["", "leaves out"])
 def test_only_another_model_makes_results_stale(
     fault: str, project: Callable[[str], Path], checkpoints: list[Path]
@@ -162,7 +174,7 @@ def test_only_another_model_makes_results_stale(
         prove("llama", params := load_params(), folder)
         record = (folder / RECORD).read_bytes()
         served.model.model.bfloat16()
-        ask(folder)
+        ask(ASKED)
         assert servers.describe("llama", params) == "server 127.0.0.1, answers"
         prove("llama", params, folder)
         assert (folder / RECORD).read_bytes() == record
@@ -170,12 +182,13 @@ def test_only_another_model_makes_results_stale(
         served.model = TinyServer(checkpoints[1]).model
         count = len(served.requests)
         with pytest.raises(BadInput, match=OTHER):
-            ask(folder)
-        assert not [body for body in served.requests[count:] if served.is_about(body, "Aspirin")]
+            ask(LATER)
+        assert not [body for body in served.requests[count:] if served.is_about(body, "SNCA")]
         assert re.search(r"127\.0\.0\.1, this server is not", servers.describe("llama", params))
+        ask(ASKED)  # all its parts are there
         prove("llama", params, folder)
         assert (folder / RECORD).read_bytes() != record
-        ask(folder)
+        ask(LATER)
 
 
 def test_a_record_without_a_fingerprint_is_proved_again(
@@ -187,9 +200,9 @@ def test_a_record_without_a_fingerprint_is_proved_again(
         record = json.loads((folder / RECORD).read_text())
         del record["fingerprint"]
         (folder / RECORD).write_text(json.dumps(record))
-        with pytest.raises(BadInput, match="has no fingerprint; run `medprobe repro`"):
-            ask(folder)
+        with pytest.raises(BadInput, match="its record has no fingerprint; run"):
+            ask(ASKED)
         for content in (json.dumps(record), "{"):
             (folder / RECORD).write_text(content)
             prove("llama", load_params(), folder)
-            ask(folder)
+            ask(ASKED)

@@ -5,14 +5,14 @@ compared within a tolerance, and only as far as no other token nearly ties with 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import ModelKind
 from medprobe.extensions.servers.client import Body, Client, nested
+from medprobe.extensions.servers.records import PROVED
 
 OPENINGS: Final = (
     "The old lighthouse stood",
@@ -48,6 +48,7 @@ OPENINGS: Final = (
     "The word for bread in Spanish is",
     "After the concert they walked",
 )
+FINGERPRINT: Final = "fingerprint"  # its name in a record
 REQUEST: Final = "Go on with this text: "  # before an opening, to a chat
 ALL: Final = range(len(OPENINGS))
 SOME: Final = ALL[::8]  # asked again before each stage
@@ -98,25 +99,21 @@ class Fingerprint:
         return {"day": self.day.isoformat(), "answers": answers}
 
 
-def take(
-    client: Client, kind: ModelKind, *, with_numbers: bool, numbers: Iterable[int] = ALL
-) -> Fingerprint:
+def take(client: Client, record: dict[str, Any], numbers: Sequence[int] = ALL) -> Fingerprint:
     """Ask a server to go on with openings.
 
     Args:
         client: The server.
-        kind: `chat` or `causal`.
-        with_numbers: Ask for log-probabilities too. Some servers refuse this.
+        record: What it has proved: `kind`, and whether it gives log-probabilities.
         numbers: Which of the openings.
 
     Raises:
         BadInput: The server does not answer.
     """
-    numbers = [*numbers]
-    is_chat = kind == "chat"
+    is_chat = record["kind"] == "chat"
     path = "chat/completions" if is_chat else "completions"
     options: Body = {"max_tokens": LENGTH, "temperature": 0.0}
-    if with_numbers:
+    if record["proof"]["top_logprobs"] == PROVED:
         options |= {"logprobs": True, "top_logprobs": TOP} if is_chat else {"logprobs": TOP}
     bodies: list[Body] = []
     for number in numbers:
@@ -133,25 +130,27 @@ def compare(old: Fingerprint, new: Fingerprint) -> int:
     return sum(_differ(old.answers[number], answer) for number, answer in new.answers.items())
 
 
-def check(client: Client, kind: ModelKind, old: Fingerprint, *, with_numbers: bool) -> None:
+def check(client: Client, record: dict[str, Any]) -> None:
     """Ask some openings again, and all of them if an answer differs.
 
     Args:
         client: The server.
-        kind: `chat` or `causal`.
-        old: The fingerprint of the model that has proved what it can do.
-        with_numbers: Ask for log-probabilities too.
+        record: What it has proved.
 
     Raises:
         BadInput: The server has another model now, or does not answer.
     """
-    if not compare(old, take(client, kind, with_numbers=with_numbers, numbers=SOME)):
-        return
-    count = compare(old, take(client, kind, with_numbers=with_numbers))
+    remedy = f"run `dvc repro --force --single-item prove@{client.name}`, then `medprobe repro`"
+    if FINGERPRINT not in record:
+        raise BadInput(f"servers.{client.name}", "its record has no fingerprint", remedy)
+    old = Fingerprint.read(record[FINGERPRINT])
+    for numbers in (SOME, ALL):
+        count = compare(old, take(client, record, numbers))
+        if not count:
+            return
     if count > old.allowed:
         day = f"{old.day.day} {old.day:%B %Y}"
         problem = f"this server is not the model of {day}: {count} of {len(ALL)} answers differ"
-        remedy = f"run `dvc repro --force --single-item prove@{client.name}`, then `medprobe repro`"
         raise BadInput(f"servers.{client.name}", problem, remedy)
 
 

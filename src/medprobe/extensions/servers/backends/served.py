@@ -5,6 +5,7 @@ for a query, or draws. Names are ranked one request a name: a server has no sear
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,7 +29,6 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import answer_ids
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
 from medprobe.extensions.servers.client import Body, Client, nested
-from medprobe.extensions.servers.fingerprint import Fingerprint, check
 from medprobe.extensions.servers.records import RECORD, read_record, read_settings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
@@ -53,8 +53,7 @@ def open_server(folder: Path) -> "Served":
     is_length = isinstance(length, int) and length > 0
     window = length if is_length else UNLIMITED
     thinks = record.get("thinks") is True
-    fingerprint = Fingerprint.read(record["fingerprint"]) if "fingerprint" in record else None
-    return Served(client, record["kind"], find_abilities(folder), window, thinks, fingerprint)
+    return Served(client, record["kind"], find_abilities(folder), window, thinks)
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,6 @@ class Served:
     abilities: frozenset[Ability]
     max_length: int = UNLIMITED
     thinks: bool = False
-    fingerprint: Fingerprint | None = None
 
     @classmethod
     def open(cls, folder: Path, engine: EngineParams) -> "Served":
@@ -83,10 +81,13 @@ class Served:
     def describe(cls, folder: Path) -> dict[str, object]:
         """List what is known of the server that computed a result, in place of a device."""
         record, settings = read_record(folder), read_settings(folder)
+        answers = json.dumps(record["fingerprint"], sort_keys=True).encode()
         return {
             "device": f"server {record['host']}",
             "server.model": record["model"],
             "server.weights": record["weights"],
+            "server.fingerprint.day": record["fingerprint"]["day"],
+            "server.fingerprint.sha256": hashlib.sha256(answers).hexdigest(),
             "server.tokenizer": record["tokenizer"],
             **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
             "server.thinks": record["thinks"],
@@ -94,20 +95,6 @@ class Served:
             "server.own": settings["own"],
             "server.zero_retention": settings["zero_retention"],
         }
-
-    @cached_property
-    def checked_client(self) -> Client:
-        """The client, once the server has the model that has proved what it can do.
-
-        Raises:
-            BadInput: It has another model now, or no fingerprint is recorded.
-        """
-        if self.fingerprint is None:
-            problem = f"outputs/models/{self.client.name}/{RECORD} has no fingerprint"
-            raise BadInput(f"servers.{self.client.name}", problem, "run `medprobe repro`")
-        with_numbers = "top_logprobs" in self.abilities
-        check(self.client, self.kind, self.fingerprint, with_numbers=with_numbers)
-        return self.client
 
     @property
     def has_template(self) -> bool:
@@ -165,7 +152,7 @@ class Served:
                 extra = {"seed": number} if settings.samples else {}
                 bodies.append({**self._ask(prompt, separator), **options, **extra})
         answers = []
-        for number, answer in enumerate(self.checked_client.post_all(self._path, bodies), 1):
+        for number, answer in enumerate(self.client.post_all(self._path, bodies), 1):
             text, is_cut = read_text(answer, self.kind, f"servers.{self.client.name}")
             answers.append((_first_line(text, separator) if settings.one_line else text, is_cut))
             report_progress(int(number % count == 0), "queries")
@@ -192,7 +179,7 @@ class Served:
         extra: Body = {"max_tokens": 1, "temperature": 0.0, **top_logprobs_body(self.kind)}
         bodies = [{**self._ask(prompt, separator), **extra} for prompt in prompts]
         rows = []
-        answers = self.checked_client.post_all(self._path, bodies)
+        answers = self.client.post_all(self._path, bodies)
         for answer, label in zip(answers, where, strict=True):
             listed = read_top(answer, self.kind)
             if not listed:
@@ -264,7 +251,7 @@ class Served:
             BadInput: The server leaves numbers out.
         """
         bodies = [echo_body(row) for row in rows]
-        answers = self.checked_client.post_all("completions", bodies)
+        answers = self.client.post_all("completions", bodies)
         for row, answer, label in zip(rows, answers, where, strict=True):
             scores = read_echo(answer, len(row))
             if scores is None:

@@ -1,13 +1,12 @@
 """What `medprobe doctor` says of where a served model is."""
 
-from dataclasses import replace
-
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.extensions.servers.backends.served import open_server
 from medprobe.extensions.servers.client import Client
-from medprobe.extensions.servers.records import RECORD
+from medprobe.extensions.servers.fingerprint import check
+from medprobe.extensions.servers.records import RECORD, read_record
 
 
 def describe(name: str, params: Params) -> str:
@@ -16,7 +15,8 @@ def describe(name: str, params: Params) -> str:
     client = Client(name, server, tries=1)
     try:
         if (folder / RECORD).is_file():
-            client = replace(open_server(folder), client=client).checked_client
+            open_server(folder)  # refuses the record of another URL
+            check(client, read_record(folder))
         else:
             client.models()
     except BadInput as error:

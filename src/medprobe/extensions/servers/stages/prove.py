@@ -9,10 +9,9 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.extensions.servers.client import Client
-from medprobe.extensions.servers.fingerprint import Fingerprint, compare, take
-from medprobe.extensions.servers.proof import PROVED
+from medprobe.extensions.servers.fingerprint import FINGERPRINT, Fingerprint, compare, take
 from medprobe.extensions.servers.proof import prove as proof_of
-from medprobe.extensions.servers.records import RECORD, SETTINGS, read_record
+from medprobe.extensions.servers.records import PROVED, RECORD, SETTINGS, read_record
 from medprobe.extensions.servers.settings.servers import ServerParams
 
 
@@ -29,12 +28,11 @@ def prove(name: str, params: Params, out: Path) -> None:
         problem = f"servers: no server '{name}'{nearest(name, [*params.servers])}"
         raise BadInput("params.yaml", problem)
     server = params.servers[name]
-    client, kind = Client(name, server), params.models.kind(name)
-    record = proof_of(client, kind)
-    new = take(client, kind, with_numbers=record["proof"]["top_logprobs"] == PROVED)
-    old = _recorded(out)
+    client = Client(name, server)
+    record = proof_of(client, params.models.kind(name))
+    old, new = _recorded(out), take(client, record)
     fingerprint = old if old and compare(old, new) <= old.allowed else new
-    record["fingerprint"] = fingerprint.as_json()
+    record[FINGERPRINT] = fingerprint.as_json()
     with replacing(out) as folder:
         folder.mkdir()
         settings = server.model_dump(include={"own", "zero_retention", "max_requests"})
@@ -61,7 +59,7 @@ def describe(record: dict[str, Any], server: ServerParams) -> PluginModel:
 def _recorded(folder: Path) -> Fingerprint | None:
     """Return the fingerprint of an earlier proof."""
     try:
-        content = read_record(folder).get("fingerprint")
+        content = read_record(folder).get(FINGERPRINT)
     except BadInput:
         return None
     return Fingerprint.read(content) if content else None
