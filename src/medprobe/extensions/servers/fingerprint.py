@@ -63,16 +63,10 @@ FLIPS: Final = 16  # texts that may differ where no numbers show what is nearly 
 
 @dataclass(frozen=True)
 class Answer:
-    """A greedy answer.
+    """A greedy answer, and the log-probabilities (nats) of the likeliest tokens at each place."""
 
-    Attributes:
-        text: With the model's thoughts.
-        places: The log-probabilities (nats) of the likeliest tokens at each place. Empty where the
-            server gives none.
-    """
-
-    text: str
-    places: Sequence[dict[str, float]] = ()
+    text: str  # with the model's thoughts
+    places: Sequence[dict[str, float]] = ()  # empty where the server gives none
 
 
 @dataclass(frozen=True)
@@ -167,9 +161,9 @@ def _differ(old: Answer, new: Answer) -> bool:
 
 def _gaps(first: dict[str, float], second: dict[str, float]) -> Iterator[float]:
     """Yield by how much log-probabilities differ; at least, where the second leaves a token out."""
-    lowest = min(second.values())
     for token, log_prob in sorted(first.items(), key=lambda item: -item[1])[:BEST]:
-        yield abs(log_prob - second[token]) if token in second else max(0.0, log_prob - lowest)
+        gap = log_prob - second.get(token, min(second.values()))
+        yield abs(gap) if token in second else max(0.0, gap)
 
 
 def _margin(place: dict[str, float]) -> float:
