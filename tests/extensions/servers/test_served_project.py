@@ -108,6 +108,7 @@ def test_the_example_of_the_guide(
         works(*again, **key)
         assert "up to date" in works("medprobe", "plan", **key)
         served.model = TinyServer(tiny.model("gpt2", tmp_path / "other", seed=1)).model
+        served.model.tokenizer.chat_template = TEMPLATE
         assert "this server is not the model of" in works("medprobe", "doctor", "--json", **key)
         works(*again, **key)
         assert "likelihood@llama-drugs" in works("medprobe", "plan", **key)
