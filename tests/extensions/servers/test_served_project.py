@@ -111,7 +111,7 @@ def test_the_example_of_the_guide(
         served.model.tokenizer.chat_template = TEMPLATE
         assert "this server is not the model of" in works("medprobe", "doctor", "--json", **key)
         works(*again, **key)
-        assert "likelihood@llama-drugs" in works("medprobe", "plan", **key)
+        assert "probe-likelihood-chat@llama-drugs" in works("medprobe", "plan", **key)
     [llama] = [row for row in doctor["models"] if row["model"] == "llama"]
     assert llama["origin"] == "server 127.0.0.1, answers"
     proved = "echo: proved; top_logprobs: proved; write: proved; not asked by weights"

@@ -13,14 +13,16 @@ def describe(name: str, params: Params) -> str:
     """Name the server, and say whether it answers now, as the model that has proved itself."""
     server, folder = params.servers[name], places.MODELS / name
     client = Client(name, server, tries=1)
+    is_proved = (folder / RECORD).is_file()
     try:
-        if (folder / RECORD).is_file():
+        if is_proved:
             open_server(folder)  # refuses the record of another URL
             check(client, read_record(folder))
         else:
             client.models()
     except BadInput as error:
-        state = str(error).partition(": ")[2]
+        state = "" if is_proved else "has no /models now: "
+        state += str(error).partition(": ")[2]
     else:
         state = "answers"
     return f"server {server.host}, {state}"
