@@ -22,7 +22,7 @@ from medprobe.engine.inspection import inspect
 from medprobe.extensions.servers.client import Client
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.stale_stages import describe_data
+from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
 SENTENCES: Final = places.SENTENCES.name
 
@@ -82,7 +82,7 @@ def _notes(params: Params) -> Iterator[str]:
     for name, (version, installed) in differing_versions().items():
         yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
     if note := describe_data():
-        yield f"{note}; `dvc add {places.DATA}` records them"
+        yield f"{note}; {REMEDY}"
 
 
 def _check_locks() -> None:
