@@ -1,6 +1,6 @@
 """All pictures of the documents, taken in a headless browser (see `browser.py`):
 
-PYTHONPATH=tests python -m bench.pictures ../drugs
+python -m bench.pictures ../drugs
 
 They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and
 of the project in ../drugs that docs/tutorial.md makes.
