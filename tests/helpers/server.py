@@ -25,12 +25,13 @@ class TinyServer:
         failures: How many of the next requests fail.
         refuses: A text; requests about it are refused. Empty: none.
         top: The most tokens in `top_logprobs`.
+        batch: How many rows are computed at once.
     """
 
     def __init__(self, folder: Path, fault: str = "", failures: int = 0) -> None:
         self.model = load.load(folder, "causal", EngineParams(device="cpu"))
         self.fault, self.failures = fault, failures
-        self.refuses, self.top = "", 20
+        self.refuses, self.top, self.batch = "", 20, 1
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.lock = threading.Lock()
@@ -41,17 +42,13 @@ class TinyServer:
             return {"data": [{"id": "tiny", "owned_by": "tests", "created": len(self.requests)}]}
         chat = path.endswith("chat/completions")
         ids = self._ids(body, chat)
-        scores = self._log_probs(ids)
-        written = self._write(ids, body["max_tokens"])
-        top = scores[-1].topk(min(self.top, scores.shape[-1]))
-        tokens = [(self._text([int(i)]), float(s)) for s, i in zip(*top, strict=True)]
-        if self.fault == "zeros":
-            tokens = [(token, 0.0) for token, _ in tokens]
+        written, rows = self._write(ids, body["max_tokens"])
+        places = [self._likeliest(row) for row in rows]
         choice: Body = {"index": 0, "finish_reason": "stop"}
         text = self._text(written)
         choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
         if self.fault != "leaves out" and body.get("logprobs"):
-            choice["logprobs"] = self._chat_tokens(tokens) if chat else self._echo(ids, tokens)
+            choice["logprobs"] = self._chat_tokens(places) if chat else self._echo(ids, places)
         return {"choices": [choice], "usage": {"total_tokens": len(ids) + len(written)}}
 
     def is_about(self, body: Body, text: str) -> bool:
@@ -69,22 +66,30 @@ class TinyServer:
 
     def _log_probs(self, ids: list[int]) -> torch.Tensor:
         with self.lock, torch.inference_mode():
-            return self.model.model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+            logits = self.model.model(torch.tensor([ids] * self.batch)).logits
+            return logits[0].float().log_softmax(-1)
 
-    def _write(self, ids: list[int], count: int) -> list[int]:
+    def _write(self, ids: list[int], count: int) -> tuple[list[int], list[torch.Tensor]]:
         written: list[int] = []
+        rows = []
         for _ in range(count):
-            written.append(int(self._log_probs([*ids, *written])[-1].argmax()))
-        return written
+            rows.append(self._log_probs([*ids, *written])[-1])
+            written.append(int(rows[-1].argmax()))
+        return written, rows
+
+    def _likeliest(self, row: torch.Tensor) -> list[tuple[str, float]]:
+        top = row.topk(min(self.top, len(row)))
+        tokens = [(self._text([int(i)]), float(s)) for s, i in zip(*top, strict=True)]
+        return [(token, 0.0) for token, _ in tokens] if self.fault == "zeros" else tokens
 
     def _text(self, ids: list[int]) -> str:
         return str(self.model.tokenizer.decode(ids))
 
-    def _chat_tokens(self, tokens: list[tuple[str, float]]) -> Body:
-        top = [{"token": token, "logprob": score} for token, score in tokens]
-        return {"content": [{**top[0], "top_logprobs": top}]}
+    def _chat_tokens(self, places: list[list[tuple[str, float]]]) -> Body:
+        tops = [[{"token": token, "logprob": s} for token, s in tokens] for tokens in places]
+        return {"content": [{**top[0], "top_logprobs": top} for top in tops]}
 
-    def _echo(self, ids: list[int], tokens: list[tuple[str, float]]) -> Body:
+    def _echo(self, ids: list[int], places: list[list[tuple[str, float]]]) -> Body:
         scores = self._log_probs(ids)
         echoed = [float(scores[i, token]) for i, token in enumerate(ids[1:])]
         if self.fault == "zeros":
@@ -92,11 +97,11 @@ class TinyServer:
         texts = [self._text([token]) for token in ids]
         if self.fault == "other tokens":
             texts = ["other"] * len(ids)
-        best, score = tokens[0]
+        written = [tokens[0] for tokens in places]
         return {
-            "tokens": [*texts, best],
-            "token_logprobs": [None, *echoed, score],
-            "top_logprobs": [dict(tokens)],
+            "tokens": [*texts, *(token for token, _ in written)],
+            "token_logprobs": [None, *echoed, *(score for _, score in written)],
+            "top_logprobs": [dict(tokens) for tokens in places],
         }
 
 

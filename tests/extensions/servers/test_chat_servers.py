@@ -18,6 +18,7 @@ from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client
+from medprobe.extensions.servers.fingerprint import REQUEST
 from medprobe.extensions.servers.records import read_record
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.extensions.servers.stages.prove import prove
@@ -31,7 +32,7 @@ Body = dict[str, Any]
 def knows(body: Body) -> str:
     """The answer to the last question of a request."""
     question = body["messages"][-1]["content"]
-    return next(answer for subject, answer in FACTS.items() if subject in question)
+    return next((answer for subject, answer in FACTS.items() if subject in question), "a story")
 
 
 def thought(body: Body) -> str:
@@ -104,7 +105,7 @@ def newer(body: Body) -> Body:
 def quoting(body: Body) -> Body:
     """Refuses data in words that quote it, and the key."""
     question = body["messages"][-1]["content"]
-    if "blood" in question:
+    if "blood" in question or question.startswith(REQUEST):
         return choice("heart", body)
     return {"error": {"message": f"cannot read {question!r} of {KEY}"}}
 

@@ -12,6 +12,7 @@ import pytest
 import transformers
 import yaml
 
+from helpers import tiny
 from helpers.project import ROOT, Project, environment
 from helpers.server import Body, TinyServer, serving
 from medprobe.core import places
@@ -101,6 +102,16 @@ def test_the_example_of_the_guide(
         assert len(served.requests) == count
 
         doctor = json.loads(works("medprobe", "doctor", "--json", **key))
+
+        # To prove again makes results stale only if the server has another model.
+        again = ("dvc", "repro", "--force", "--single-item", "prove@llama")
+        works(*again, **key)
+        assert "up to date" in works("medprobe", "plan", **key)
+        served.model = TinyServer(tiny.model("gpt2", tmp_path / "other", seed=1)).model
+        served.model.tokenizer.chat_template = TEMPLATE
+        assert "this server is not the model of" in works("medprobe", "doctor", "--json", **key)
+        works(*again, **key)
+        assert "likelihood@llama-drugs" in works("medprobe", "plan", **key)
     [llama] = [row for row in doctor["models"] if row["model"] == "llama"]
     assert llama["origin"] == "server 127.0.0.1, answers"
     proved = "echo: proved; top_logprobs: proved; write: proved; not asked by weights"

@@ -24,13 +24,13 @@ from medprobe.extensions.servers.backends.served import (
     top_logprobs_body,
 )
 from medprobe.extensions.servers.client import Client, Refused, nested
+from medprobe.extensions.servers.records import PROVED
 
 QUESTION: Final = "Which organ pumps the blood? Answer in one word."
 ANSWER: Final = "heart"
 ANSWERED: Final = 16  # tokens of an answer to it
 TEXT: Final = "The heart pumps the blood through the body."
 DESCRIBED: Final = ("id", "owned_by", "root", "max_model_len")  # of a server's entry of a model
-PROVED: Final = "proved"
 DIFFERENCE: Final = 1e-3  # nats between the same number of two answers, rounding of batches
 
 

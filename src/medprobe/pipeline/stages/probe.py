@@ -54,8 +54,8 @@ def probe(
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
     Raises:
-        BadInput: as `prepare`; a score is not a number (with the query); the predictions lack a
-            column of the method's NOTES.
+        BadInput: as `prepare`; a server has another model now; a score is not a number (with the
+            query); the predictions lack a column of the method's NOTES.
     """
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
     try:
@@ -68,6 +68,9 @@ def probe(
     described = backends.read_plugin_model(places.MODELS / model)
     if described and described.remote:
         executor = in_this_process
+        if probing.count_requests():
+            for guard in _guards():
+                guard.check_answers(model, params)
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
     predictions = pd.concat(parts, ignore_index=True)
@@ -97,8 +100,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     _check_abilities(model, method, kind)
-    guards = [load_module(plugin) for plugin in find_plugins("guards").values()]
-    for guard in guards:
+    for guard in _guards():
         guard.check_benchmark(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
@@ -128,10 +130,14 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    for guard in guards:
+    for guard in _guards():
         guard.check_requests(model, probing.title, params, probing.count_requests)
     _check_texts(places.MODELS / model, tables)
     return probing
+
+
+def _guards() -> list[Any]:
+    return [load_module(plugin) for plugin in find_plugins("guards").values()]
 
 
 def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:

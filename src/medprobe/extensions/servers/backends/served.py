@@ -5,6 +5,7 @@ for a query, or draws. Names are ranked one request a name: a server has no sear
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,10 +81,13 @@ class Served:
     def describe(cls, folder: Path) -> dict[str, object]:
         """List what is known of the server that computed a result, in place of a device."""
         record, settings = read_record(folder), read_settings(folder)
+        answers = json.dumps(record["fingerprint"], sort_keys=True).encode()
         return {
             "device": f"server {record['host']}",
             "server.model": record["model"],
             "server.weights": record["weights"],
+            "server.fingerprint.day": record["fingerprint"]["day"],
+            "server.fingerprint.sha256": hashlib.sha256(answers).hexdigest(),
             "server.tokenizer": record["tokenizer"],
             **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
             "server.thinks": record["thinks"],

@@ -1,4 +1,4 @@
-"""Before prompts go to a server: the terms of the benchmark, and the number of requests."""
+"""Before prompts go to a server: the terms of the benchmark, the number of requests, the model."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,9 @@ from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
-from medprobe.extensions.servers.records import check_terms
+from medprobe.extensions.servers import fingerprint
+from medprobe.extensions.servers.client import Client
+from medprobe.extensions.servers.records import check_terms, read_record
 
 
 def check_benchmark(model: str, benchmark: str, params: Params) -> None:
@@ -38,3 +40,13 @@ def check_requests(model: str, title: str, params: Params, count: Callable[[], i
         problem = f"it would send {requests:,} requests, {allowed}"
         remedy = "rank fewer names (an answer space), ask free answers, or allow more"
         raise NotAsked(title, problem, remedy)
+
+
+def check_answers(model: str, params: Params) -> None:
+    """Refuse to ask a served model whose server has another one now.
+
+    Raises:
+        BadInput: with how many answers differ.
+    """
+    if server := params.servers.get(model):
+        fingerprint.check(Client(model, server), read_record(places.MODELS / model))

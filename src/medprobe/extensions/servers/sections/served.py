@@ -2,6 +2,7 @@
 
 from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.extensions.servers.fingerprint import OPENINGS, Fingerprint
 from medprobe.extensions.servers.records import read_record
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
@@ -17,7 +18,9 @@ def notes(results: Results, benchmark: str) -> list[str]:
 def _describe_server(model: str, params: Params) -> list[str]:
     server = read_record(places.MODELS / model)
     text = f"{model} is {server['model']} behind the server {server['host']}."
-    sentences = [f"{text} Its weights could not be hashed: the server does not show them."]
+    text += " Its weights could not be hashed: the server does not show them."
+    day = Fingerprint.read(server["fingerprint"]).day
+    sentences = [f"{text} Its answers of {day} to {len(OPENINGS)} fixed openings stand for them."]
     if params.servers[model].zero_retention:
         sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
     return sentences

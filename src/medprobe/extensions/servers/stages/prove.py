@@ -9,14 +9,17 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.extensions.servers.client import Client
-from medprobe.extensions.servers.proof import PROVED
+from medprobe.extensions.servers.fingerprint import FINGERPRINT, Fingerprint, compare, take
 from medprobe.extensions.servers.proof import prove as proof_of
-from medprobe.extensions.servers.records import RECORD, SETTINGS
+from medprobe.extensions.servers.records import PROVED, RECORD, SETTINGS, read_record
 from medprobe.extensions.servers.settings.servers import ServerParams
 
 
 def prove(name: str, params: Params, out: Path) -> None:
     """Ask a server what it can do, and write its record into a model's folder.
+
+    A fingerprint that is there already stays as it is if the server still has its model. Otherwise
+    the last digits of a new one would make all results stale.
 
     Raises:
         BadInput: `servers` does not name the model, or the server cannot be used.
@@ -25,7 +28,11 @@ def prove(name: str, params: Params, out: Path) -> None:
         problem = f"servers: no server '{name}'{nearest(name, [*params.servers])}"
         raise BadInput("params.yaml", problem)
     server = params.servers[name]
-    record = proof_of(Client(name, server), params.models.kind(name))
+    client = Client(name, server)
+    record = proof_of(client, params.models.kind(name))
+    old, new = _recorded(out), take(client, record)
+    fingerprint = old if old and compare(old, new) <= old.allowed else new
+    record[FINGERPRINT] = fingerprint.as_json()
     with replacing(out) as folder:
         folder.mkdir()
         settings = server.model_dump(include={"own", "zero_retention", "max_requests"})
@@ -47,6 +54,15 @@ def describe(record: dict[str, Any], server: ServerParams) -> PluginModel:
         tokenizer=server.tokenizer,
         remote=True,
     )
+
+
+def _recorded(folder: Path) -> Fingerprint | None:
+    """Return the fingerprint of an earlier proof."""
+    try:
+        content = read_record(folder).get(FINGERPRINT)
+    except BadInput:
+        return None
+    return Fingerprint.read(content) if content else None
 
 
 def _as_json(content: object) -> str:

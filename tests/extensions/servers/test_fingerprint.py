@@ -1,0 +1,208 @@
+"""The same served model has the same fingerprint however it is computed; another one has not."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+import pytest
+import torch
+
+from helpers import probing, tiny
+from helpers.server import TinyServer, serving
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.params import load_params
+from medprobe.core.tables import BenchmarkTables, Metadata
+from medprobe.extensions.servers.client import Client
+from medprobe.extensions.servers.fingerprint import (
+    ALL,
+    FINGERPRINT,
+    LENGTH,
+    OPENINGS,
+    SOME,
+    Answer,
+    Fingerprint,
+    check,
+    compare,
+    take,
+)
+from medprobe.extensions.servers.origins import servers
+from medprobe.extensions.servers.records import RECORD
+from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.stages.prove import prove
+from medprobe.pipeline.stages.probe import probe
+
+NOVEMBER = 1793707200.0  # noon of 3 November 2026, in seconds since 1970
+OTHER = r"servers.llama: this server is not the model of .* 20\d\d: (\d+) of 32 answers differ; run"
+ASKED, LATER = "Velotrine treats [Y] .", "SNCA was mapped to [Y] ."
+RECORDED = {"kind": "causal", "proof": {"top_logprobs": "proved"}}
+PARAMS = """\
+seed: 1
+engine: {precision: float32, device: cpu}
+rewire: {}
+score: {}
+track: {}
+models: {causal: {llama: {}}}
+methods: {causal: {answering: {facts: {forms: [free]}}}}
+benchmarks: {table: {facts: {}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A checkpoint, and 20 others of its architecture."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    return [tiny.model("gpt2", folder / str(seed), seed) for seed in range(21)]
+
+
+def client(url: str) -> Client:
+    return Client("llama", ServerParams(url=url, model="tiny"), clock=lambda: NOVEMBER)
+
+
+def taken(checkpoint: Path, batch: int = 1, dtype: torch.dtype = torch.float32) -> Fingerprint:
+    """The fingerprint of a server that is started for it alone."""
+    with serving(checkpoint) as (url, served):
+        served.batch = batch
+        served.model.model.to(dtype)
+        return take(client(url), RECORDED)
+
+
+def quotes_nothing(line: str, old: Fingerprint) -> bool:
+    texts = [*OPENINGS, *(answer.text for answer in old.answers.values())]
+    return "\n" not in line and not any(text in line for text in texts if len(text) > 9)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.slow
+def test_restarts_threads_and_batch_sizes_change_no_answer(checkpoints: list[Path]) -> None:
+    with threads(1):
+        old = taken(checkpoints[0])
+    assert len(old.answers) == 32 and all(len(a.places) == LENGTH for a in old.answers.values())
+    for count, batch in ((1, 1), (2, 1), (1, 7), (2, 32)):
+        with threads(count):
+            new = taken(checkpoints[0], batch)
+        assert compare(old, new) == 0
+
+
+def test_a_lower_precision_changes_no_answer(checkpoints: list[Path]) -> None:
+    old = taken(checkpoints[0])
+    new = taken(checkpoints[0], dtype=torch.bfloat16)
+    assert old.answers != new.answers and compare(old, new) == 0
+
+
+@pytest.mark.slow
+def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[Path]) -> None:
+    with serving(checkpoints[0]) as (url, served):
+        mine = client(url)
+        old, first = take(mine, RECORDED), served.model
+        record = {**RECORDED, FINGERPRINT: old.as_json()}
+        check(mine, record)
+        assert len(served.requests) == len(ALL) + len(SOME)
+        for other in checkpoints[1:]:
+            served.model = TinyServer(other).model
+            with pytest.raises(BadInput, match="is not the model of 3 November 2026: ") as error:
+                check(mine, record)
+            assert quotes_nothing(str(error.value), old)
+        served.model = first
+        check(mine, record)
+
+
+def answer(*log_probs: dict[str, float]) -> Fingerprint:
+    return Fingerprint(date(2026, 11, 3), {0: Answer("text", log_probs)})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "differing"),
+    [
+        ([{"a": -0.1, "b": -3.0}], [{"a": -0.2, "b": -3.2}], 0),  # rounding
+        ([{"a": -0.1, "b": -3.0}], [{"a": -0.9, "b": -1.0}], 1),
+        ([{"a": -0.7, "b": -0.8}], [{"b": -0.7, "a": -0.8}], 0),  # a near tie
+        ([{"a": -0.7, "b": -0.8}, {"c": -0.1}], [{"b": -0.7, "a": -0.8}, {"d": -0.1}], 0),
+        ([{"a": -0.1, "b": -3.0}, {"c": -0.1}], [{"a": -0.1, "b": -3.0}, {"c": -2.1}], 1),
+        ([{"a": -0.1, "b": -3.0}], [{"a": -0.1, "c": -3.0}], 0),  # `b` may be just below `c`
+        ([{"a": -0.1, "b": -1.0}], [{"a": -0.1, "c": -3.0}], 1),
+    ],
+)
+def test_answers_are_compared_as_far_as_they_are_certain(
+    first: list[dict[str, float]], second: list[dict[str, float]], differing: int
+) -> None:
+    assert compare(answer(*first), answer(*second)) == differing
+    assert compare(answer(*second), answer(*first)) == differing
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """`project(url)` writes params.yaml with a server, and returns its model's folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(url: str) -> Path:
+        section = json.dumps({"llama": {"url": url, "model": "tiny"}})
+        Path("params.yaml").write_text(f"{PARAMS}servers: {section}\n")
+        return Path("outputs/models/llama")
+
+    return make
+
+
+def ask(prompt: str) -> None:
+    """Probe the model on a prompt."""
+    tables = BenchmarkTables(probing.queries([prompt]), probing.candidates())
+    tables.write(places.BENCHMARKS / "facts")
+    Metadata("d", "c", "l", (), "acc_at_1", terms="open").write(places.ABOUT / "facts.json")
+    probe("llama", "answering", "facts", load_params())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["", "leaves out"])
+def test_only_another_model_makes_results_stale(
+    fault: str, project: Callable[[str], Path], checkpoints: list[Path]
+) -> None:
+    """With log-probabilities and without."""
+    with serving(checkpoints[0], fault) as (url, served):
+        folder = project(url)
+        prove("llama", params := load_params(), folder)
+        record = (folder / RECORD).read_bytes()
+        served.model.model.bfloat16()
+        ask(ASKED)
+        assert servers.describe("llama", params) == "server 127.0.0.1, answers"
+        prove("llama", params, folder)
+        assert (folder / RECORD).read_bytes() == record
+
+        served.model = TinyServer(checkpoints[1]).model
+        count = len(served.requests)
+        with pytest.raises(BadInput, match=OTHER):
+            ask(LATER)
+        assert not [body for body in served.requests[count:] if served.is_about(body, "SNCA")]
+        assert re.search(r"127\.0\.0\.1, this server is not", servers.describe("llama", params))
+        ask(ASKED)  # all its parts are there
+        prove("llama", params, folder)
+        assert (folder / RECORD).read_bytes() != record
+        ask(LATER)
+
+
+def test_a_record_without_a_fingerprint_is_proved_again(
+    project: Callable[[str], Path], checkpoints: list[Path]
+) -> None:
+    with serving(checkpoints[0]) as (url, _):
+        folder = project(url)
+        prove("llama", load_params(), folder)
+        record = json.loads((folder / RECORD).read_text())
+        del record["fingerprint"]
+        (folder / RECORD).write_text(json.dumps(record))
+        with pytest.raises(BadInput, match="its record has no fingerprint; run"):
+            ask(ASKED)
+        for content in (json.dumps(record), "{"):
+            (folder / RECORD).write_text(content)
+            prove("llama", load_params(), folder)
+            ask(ASKED)
