@@ -1,6 +1,6 @@
 """Without one folder of `papers/` or `extensions/` everything else works.
 
-`python -m bench.taken_out` runs all tests of the kernel on each of these packages as well.
+`python -m bench.taken_out` runs the tests of the kernel on each of these packages as well.
 """
 
 import importlib

@@ -33,6 +33,12 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 
 # The beginning of a command, then the file that runs it and a text of that file.
 ELSEWHERE = {
+    "dvc remove data.dvc": (
+        "tests/pipeline/test_stale_stages.py",
+        '"remove", "--quiet", "data.dvc"',
+    ),
+    "dvc add data/umls data/sample": ("tests/pipeline/test_stale_stages.py", '"data/facts"'),
+    "git add data/*.dvc": ("tests/pipeline/test_stale_stages.py", '"data/facts"'),
     "dvc exp run": ("tests/pipeline/test_pipeline.py", '"exp", "run"'),
     "dvc pull data.dvc": ("tests/pipeline/test_gate_command.py", "workflow_pulls"),
     "dvc repro --force prove@llama": ("tests/extensions/servers/test_served_project.py", "proved"),
@@ -51,7 +57,7 @@ ELSEWHERE = {
 # A long command of one page, and the file that runs it with the others of its page.
 ONCE = {("expert-evaluation.md", "medprobe repro"): "tests/pipeline/test_edits.py"}
 # No test runs these: they need a hub, a cluster or a GPU, or take long.
-BY_HAND = ("dvc queue", "make", "pip", "python -m")
+BY_HAND = ("dvc queue", "dvc get", "dvc import", "make", "pip", "python -m")
 
 # What stands for the files and models of the page's reader.
 STAND_INS = {
@@ -147,6 +153,7 @@ def build_lipid(project: Project) -> None:
 
 
 def use_the_table(project: Project) -> None:
+    write_drugs(project)
     sections = settings(TUTORIAL)
     project.replace(benchmarks=sections["benchmarks"], methods=sections["methods"], sweeps={})
 
@@ -176,8 +183,7 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("paper-settings.md", "medprobe adopt"): leave_out_sweeps,
     ("paper-settings.md", "medprobe repro"): restore_params,
     ("papers.md", "medprobe annotate prompts"): build_lipid,
-    ("tutorial.md", "medprobe pipeline"): use_the_table,
-    ("tutorial.md", "medprobe run"): write_drugs,
+    ("tutorial.md", "dvc add data"): use_the_table,
 }
 
 

@@ -74,7 +74,7 @@ def test_every_key_of_the_projects_params_yaml_is_there(page: str) -> None:
 def test_defaults_are_as_yaml_writes_them(page: str) -> None:
     assert "| `rewire.learning_rate` | `2.0e-05` |" in page
     assert "| `engine.offline` | `false` |" in page
-    assert "| `sets` | required |" in page
+    assert "| `train.<model>.kind` | required |" in page
     assert '| `separator` | `"\\n"` |' in page
 
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,6 +100,23 @@ def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
     assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
     assert "data not pinned by data.dvc" in describe_state()
+
+
+def test_data_may_be_pinned_source_by_source() -> None:
+    """One that no file pins is named; the hash of the data follows from those of all sources."""
+    subprocess.run(["dvc", "remove", "--quiet", "data.dvc"], check=True)
+    Path("data/more").write_text("more facts")
+    subprocess.run(["dvc", "add", "--quiet", "data/facts"], check=True)
+    assert describe_data() == "no file of DVC's pins data/more"
+    before = lineage.data_hash()
+    assert lineage.hashes()["data/facts"] == lineage.pinned()["data/facts"]
+    subprocess.run(["dvc", "add", "--quiet", "data/more"], check=True)
+    assert describe_data() == ""
+    assert lineage.data_hash() not in (before, lineage.NOT_PINNED)
+    Path("data/more").unlink()
+    Path("data/more").write_text("other facts")
+    assert describe_data() == "the files in data/ are not those in data/more.dvc"
+    assert find_stale_stages() == {"data/more.dvc": Stage("now", None, ())}
 
 
 def test_changed_data_are_taken_down_first() -> None:

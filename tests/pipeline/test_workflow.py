@@ -169,7 +169,7 @@ def test_the_cache_follows_the_pinned_data() -> None:
         if cache_step.get("uses", "").startswith("actions/cache@")
     ]
     assert cache["path"] == ".dvc/cache"
-    assert "hashFiles('data.dvc')" in cache["key"]
+    assert "hashFiles('data.dvc', 'data/*.dvc')" in cache["key"]
 
 
 def test_metrics_that_moved_are_in_the_summary(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from medprobe.tracking import lineage
 def test_lineage_of_nothing_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     nowhere = tmp_path / "none"
-    assert lineage.hashes(lock=nowhere, data=nowhere) == {}
+    assert lineage.hashes(lock=nowhere) == {}
     assert lineage.recorded_params(Path("outputs"), nowhere) is None
     assert lineage.record(nowhere, nowhere) == {}
     assert lineage.inputs("m", "b", [])["data"] == "not pinned by data.dvc"
@@ -23,10 +23,15 @@ def test_lineage_of_nothing_is_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     "content",
     ["", "stages:\n  cut", "stages:\n", "stages: {}\n", "\x00", "[\n", "<<<<<<< HEAD\n"],
 )
-def test_lineage_fails_nothing(content: str, tmp_path: Path) -> None:
+def test_lineage_fails_nothing(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "dvc.lock"
-    path.write_text(content)
-    assert lineage.hashes(lock=path, data=path) == {}
+    (tmp_path / "data").mkdir()
+    for file in (path, lineage.DATA, tmp_path / "data/umls.dvc"):
+        file.write_text(content)
+    assert lineage.hashes(lock=path) == {}
     assert lineage.recorded_params(Path("outputs"), path) is None
 
 

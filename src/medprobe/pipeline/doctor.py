@@ -20,7 +20,7 @@ from medprobe.core.settings import Choices, parse_section
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.stale_stages import describe_data
+from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
 
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
@@ -78,7 +78,7 @@ def _notes(params: Params) -> Iterator[str]:
     for name, (version, installed) in differing_versions().items():
         yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
     if note := describe_data():
-        yield f"{note}; `dvc add {places.DATA}` records them"
+        yield f"{note}; {REMEDY}"
 
 
 def _check_locks() -> None:

@@ -138,9 +138,11 @@ def _differing() -> set[str]:
 
 def _unlike_record(differing: set[str]) -> list[str]:
     """Say what to do where the change's records are of other data."""
-    stages, lines = sorted(differing - {f"{PINNED}"}), []
-    if len(stages) < len(differing):
-        lines.append(f"{PINNED}: did not name the data in {places.DATA}/; commit it as it is now")
+    pins = sorted(name for name in differing if name.endswith(".dvc"))
+    stages, lines = sorted(differing.difference(pins)), []
+    if pins:
+        problem = f"did not name the data in {places.DATA}/; commit it as it is now"
+        lines.append(f"{', '.join(pins)}: {problem}")
     if stages:
         problem = f"not of these data (the record of {stages[0]} is of others)"
         remedy = f"run `medprobe repro`, and commit them with {PINNED}"

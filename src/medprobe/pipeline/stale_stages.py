@@ -10,6 +10,7 @@ from medprobe.core.errors import BadInput
 from medprobe.pipeline import clean
 from medprobe.tracking import lineage
 
+REMEDY: Final = f"`dvc add {places.DATA}` records them"
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
 
 
@@ -85,7 +86,7 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
             status = repo.status()
             stages = {stage.addressing: stage for stage in repo.index.stages}
             if tidy and (note := _describe_data(status)):
-                print(f"{note}; `dvc add {places.DATA}` records them")
+                print(f"{note}; {REMEDY}")
             changed = [stage for name, stage in stages.items() if name in status]
             uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
             if tidy and uncached:
@@ -105,11 +106,12 @@ def describe_data() -> str:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
-    if not lineage.DATA.is_file():
+    files = [str(file) for file in (lineage.DATA, *places.DATA.glob("*.dvc")) if file.is_file()]
+    if not files:
         return _describe_data({})
     try:
         with Repo(_wait_for_lock=True) as repo:
-            return _describe_data(repo.status(targets=[str(lineage.DATA)]))
+            return _describe_data(repo.status(targets=files))
     except DvcException as error:
         raise _dvc_error(error) from None
 
@@ -117,11 +119,21 @@ def describe_data() -> str:
 def _describe_data(status: Mapping[str, Any]) -> str:
     if not places.DATA.is_dir() or not any(places.DATA.iterdir()):
         return ""
-    if lineage.data_hash() == lineage.NOT_PINNED:
+    pinned = lineage.pinned()
+    if not pinned:
         return f"the files in {places.DATA}/ are {lineage.NOT_PINNED}"
-    entries = [entry.get("changed outs", {}) for entry in status.get(str(lineage.DATA), [])]
-    is_changed = any("modified" in entry.values() for entry in entries)
-    return f"the files in {places.DATA}/ are not those in {lineage.DATA}" if is_changed else ""
+    sources = [path for path in sorted(places.DATA.iterdir()) if path.suffix != ".dvc"]
+    loose = [str(path) for path in sources if not {str(path), str(places.DATA)} & {*pinned}]
+    changed = [
+        name
+        for name in status
+        if name.endswith(".dvc")
+        for entry in status[name]
+        if "modified" in entry.get("changed outs", {}).values()
+    ]
+    notes = [f"the files in {places.DATA}/ are not those in {', '.join(changed)}"] * bool(changed)
+    notes += [f"no file of DVC's pins {', '.join(loose)}"] * bool(loose)
+    return "; ".join(notes)
 
 
 def _dvc_error(error: Exception) -> BadInput:

@@ -5,6 +5,7 @@ be known is `unknown`: lineage fails nothing.
 """
 
 import getpass
+import hashlib
 import json
 import platform
 import subprocess
@@ -23,7 +24,7 @@ from medprobe.core.parts import fingerprint
 
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
-FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "requirements.lock")
+FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "data/*.dvc", "requirements.lock")
 TRIES: Final = 5  # readings of a file that DVC may be writing
 LIBRARIES: Final = ("torch", "transformers", "tokenizers", "numpy", "pandas", "faiss-cpu")
 UNKNOWN: Final = "unknown"
@@ -63,9 +64,16 @@ def user() -> str:
         return UNKNOWN
 
 
-def hashes(lock: Path = LOCK, data: Path = DATA) -> dict[str, str]:
-    """DVC's hashes of the data folder and of stages' outputs, by path."""
-    return {out["path"]: out["md5"] for file in (data, lock) for out in _outs(file) if "md5" in out}
+def hashes(lock: Path = LOCK) -> dict[str, str]:
+    """DVC's hashes of the data and of stages' outputs, by path."""
+    return pinned() | {out["path"]: out["md5"] for out in _outs(lock) if "md5" in out}
+
+
+def pinned() -> dict[str, str]:
+    """DVC's hashes of the data, by path: of `data`, or of the sources that are pinned alone."""
+    files = [DATA, *sorted(DATA.with_suffix("").glob("*.dvc"))]
+    outs = [(file.parent / out["path"], out.get("md5")) for file in files for out in _outs(file)]
+    return {path.as_posix(): md5 for path, md5 in outs if md5}
 
 
 def outs(file: Path) -> list[str]:
@@ -77,7 +85,7 @@ def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
     """Return the hashes of what probing a model on a benchmark reads.
 
     If the method probes rewired checkpoints, those of sentence `sets` are included. A hash that DVC
-    does not have is `unknown`; for data, `not pinned by data.dvc`.
+    does not have is `unknown`; for data, NOT_PINNED.
     """
     paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
     paths += [f"outputs/rewired/{model}/{name}" for name in sets]
@@ -86,9 +94,11 @@ def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
 
 
 def data_hash() -> str:
-    """Return DVC's hash of the data folder, or `not pinned by data.dvc`."""
-    hashes_of_data = (out.get("md5") for out in _outs(DATA) if out["path"] == "data")
-    return next(filter(None, hashes_of_data), NOT_PINNED)
+    """Return DVC's hash of the data folder, a hash of those of its sources, or NOT_PINNED."""
+    by_path = pinned()
+    if "data" in by_path or not by_path:
+        return by_path.get("data", NOT_PINNED)
+    return hashlib.md5(repr(by_path).encode(), usedforsecurity=False).hexdigest()
 
 
 def recorded_params(out: Path, lock: Path = LOCK) -> dict[str, Any] | None:
