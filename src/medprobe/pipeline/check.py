@@ -16,7 +16,6 @@ from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_outside_plugins, find_plugins, load_module
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices, Section, parse_section
-from medprobe.core.tables import BASELINE
 
 
 def loaded(path: Path = PARAMS) -> Params:
@@ -86,6 +85,7 @@ def _check_benchmarks(params: Params) -> None:
 
 def _check_models(params: Params) -> None:
     """Refuse a reserved or repeated name, or a kind unlike the recipe."""
+    from medprobe.core.tables import BASELINE
     from medprobe.sample.settings import find_recipe
 
     all_models = params.models.all()
