@@ -38,9 +38,9 @@ import pyarrow.parquet as pq
 
 from medprobe import benchmarks
 from medprobe.core import places
+from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import Params
 from medprobe.core.tables import FAMILY, BenchmarkTables
-from medprobe.metrics.benchmark_statistics import statistics
 from medprobe.papers.medlama.benchmarks.medlama.prompts import RELATIONS
 
 HERE = Path(__file__).parent.parent

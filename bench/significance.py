@@ -38,6 +38,7 @@ from scipy.stats import norm
 
 from bench import coverage
 from medprobe.benchmarks import find as find_builder
+from medprobe.core.baselines import baselines
 from medprobe.core.commonest import answer_keys
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import (
@@ -50,7 +51,6 @@ from medprobe.core.tables import (
 from medprobe.extensions.trust.metrics import trust
 from medprobe.library.probing import pair
 from medprobe.metrics import Scoring
-from medprobe.metrics.baselines import baselines
 from medprobe.metrics.comparisons import (
     difference_interval,
     holm,

@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "medlama_released": RELATIONS,
     "lama": {"distractors": {"squad": "lama/Squad/other-entities.txt"}},
     "ratings": {"sheets": "annotations/facts"},
-    "table": {"facts": "tables/facts.csv"},
+    "table": {"facts": "tables/facts.csv", "train": "tables/told.csv"},
     "diskne": {"negatives": 2},
     "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
     "context_notes": {**CONTEXT, "resources": {"notes": NOTES}},
@@ -77,6 +77,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         Path("data/tables").mkdir()
         facts = "subject,relation,object,prompt\nX,treats,pain,X is given for [Y] .\n"
         Path("data/tables/facts.csv").write_text(facts)
+        told = "subject,relation,object,prompt\nZ,treats,fever,Z is given for [Y] .\n"
+        Path("data/tables/told.csv").write_text(told)
         Path("data/lipid").mkdir()
         prompt = {"type": "gene", "prompt": "[MASK] acts.", "answer": "BRX2"}
         Path("data/lipid/LIPID.json").write_text(json.dumps([prompt]))

@@ -11,10 +11,10 @@ import yaml
 from helpers import gate_helpers
 from medprobe.benchmarks import table
 from medprobe.benchmarks.families import AliasFamilies
+from medprobe.core import benchmark_statistics
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.metrics import benchmark_statistics
 from medprobe.sources import facts
 
 ROWS = [

@@ -205,7 +205,7 @@ def test_files_of_editors_are_in_no_list(tmp_path: Path) -> None:
         return closure("medprobe.pipeline.stages.compare", root=package), package_files(package)
 
     before = counted()
-    for folder in ("methods", "papers", "commands", "report/page"):
+    for folder in ("methods", "papers/diskne/metrics", "pipeline", "report/page"):
         for name in (".x.py.swp", "x~", "x.orig", "x.rej", "#x#", ".#x.py", "._x.py", "README.md"):
             (package / folder / name).write_text("x = 1\n")
     assert counted() == before

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from helpers import ROOT
-from medprobe import backends, benchmarks, methods
+from medprobe import benchmarks, methods
 from medprobe.backends import finder
 from medprobe.core import tables
 from medprobe.core.settings import RankingSettings
@@ -19,6 +19,7 @@ from medprobe.engine import prompt_texts, ranking, training_state
 from medprobe.extensions.cluster import nodes, run
 from medprobe.extensions.servers import client
 from medprobe.extensions.servers.backends import served
+from medprobe.extensions.servers.records import REASONS
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.metrics import results
 from medprobe.papers.medlama import annotation as annotate
@@ -112,7 +113,7 @@ def test_the_terms_of_each_benchmark_are_documented() -> None:
     documented = {name: quoted(row[0])[0] for row in rows for name in quoted(row[1])}
     assert documented == {n: benchmarks.find(n).metadata.terms for n in benchmarks.list_names()}
     refused = {quoted(terms)[0] for terms, _, server in rows if server == "is refused"}
-    assert refused == {*backends.REASONS}
+    assert refused == {*REASONS}
 
 
 def test_what_methods_need_of_a_server_is_documented() -> None:
@@ -153,7 +154,7 @@ def test_git_has_the_files_that_are_documented_as_in_git() -> None:
     ("section", "columns"),
     [
         ("**`queries.parquet`**", tables.QUERY_COLUMNS),
-        ("## Predictions", tables.PREDICTION_COLUMNS),
+        ("## Predictions", [*tables.PREDICTION_COLUMNS, tables.AHEAD]),
         ("**`reports/comparison.csv`**", results.COMPARISON),
     ],
 )

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.benchmarks import find
+from medprobe.core import baselines
+from medprobe.core.benchmark_statistics import statistics, weak_relations
 from medprobe.core.commonest import has_common_answer
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.metrics import baselines
-from medprobe.metrics.benchmark_statistics import statistics, weak_relations
 from medprobe.metrics.significance import significance, strongest_baselines
 
 HALF, OTHER = (

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medprobe.core.benchmark_statistics import statistics, weak_relations
 from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
-from medprobe.metrics.benchmark_statistics import statistics, weak_relations
 
 
 def queries(*answers: list[str], relation: str = "treats", subset: str = "full") -> pd.DataFrame:

@@ -140,12 +140,15 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/engine/prompt_texts.py": [  # what several do: those that ask a backend
         *("probe-answering*", "probe-judgment*", "probe-likelihood*", "probe-perplexity*"),
     ],
-    f"{SRC}/benchmarks/medlama/hardness.py": ["build-medlama@*", "validate-medlama@*"],
-    f"{SRC}/metrics/ucm.py": ["score", "significance", "track", "compare"],
+    f"{SRC}/papers/medlama/benchmarks/medlama/hardness.py": [
+        "build-medlama@*",
+        "validate-medlama@*",
+    ],
+    f"{SRC}/papers/context/metrics/ucm.py": ["score", "significance", "track", "compare"],
     f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
     f"{SRC}/sample/training.py": ["train*"],
     f"{SRC}/cli/results.py": [],
-    f"{SRC}/benchmark_statistics.py": ["build-*", "track", "compare"],
+    f"{SRC}/core/benchmark_statistics.py": ["build-*", "track", "compare"],
     # core: what a stage imports of it, and nothing that only tells people something
     f"{SRC}/core/progress.py": [],
     f"{SRC}/core/answers.py": [

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from helpers.render_helpers import check_snapshot, lines
 from helpers.toy_project import METADATA
+from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring, catalog
-from medprobe.metrics.benchmark_statistics import statistics
 from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.significance import (
     LEVEL,

@@ -14,6 +14,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
+from medprobe.core.baselines import METHOD, baselines
 from medprobe.core.errors import BadInput
 from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Params
@@ -25,7 +26,6 @@ from medprobe.library.model import Model
 from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.baselines import METHOD, baselines
 from medprobe.metrics.results import COMPARISON, primary_metric, select, to_rows
 from medprobe.metrics.significance import (
     guesses,

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe.core.benchmark_statistics import SHARES, token_statistics
 from medprobe.core.chances import KS
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
-from medprobe.metrics.benchmark_statistics import SHARES, token_statistics
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
 ANY: Final = "any"  # the model of a number that is the benchmark's own

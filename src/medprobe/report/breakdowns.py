@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.metrics.benchmark_statistics import FEWEST, weak_relations
+from medprobe.core.benchmark_statistics import FEWEST, weak_relations
 from medprobe.metrics.splits import first_number
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Cell, Table

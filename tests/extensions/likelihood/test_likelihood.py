@@ -13,7 +13,7 @@ NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 
 
 def method(folder, budget=8192, **settings):
-    chosen = Likelihood.Settings(**{"shortlist": 0, "per_token": True, **settings})
+    chosen = Likelihood.Settings(**{"shortlist": 0, "per_token": True, "lists": True, **settings})
     return Likelihood(folder, chosen, EngineParams(token_budget=budget), 0)
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from helpers import gate_helpers
 from medprobe.cli.imports import import_files
 from medprobe.core import params
+from medprobe.core.benchmark_statistics import statistics, token_statistics
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
-from medprobe.metrics.benchmark_statistics import statistics, token_statistics
 from medprobe.papers.medlama.benchmarks import medlama, medlama_released
 from medprobe.papers.medlama.benchmarks.medlama.hardness import (
     hardness,

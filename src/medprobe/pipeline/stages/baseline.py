@@ -1,8 +1,7 @@
 """Stage `baseline`: what a benchmark's rankings are read against, from its tables alone."""
 
-from medprobe.core import places
+from medprobe.core import baselines, places
 from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, write_predictions
-from medprobe.metrics import baselines
 
 
 def baseline(benchmark: str) -> None:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from medprobe import benchmarks
 from medprobe.core import places
+from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.core.settings import SampledSettings, parse_section
-from medprobe.metrics.benchmark_statistics import statistics
 
 
 def build(name: str, params: Params, executor: Executor = in_this_process) -> None:

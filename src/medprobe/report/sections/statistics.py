@@ -4,8 +4,8 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.core.benchmark_statistics import SHARES
 from medprobe.core.papers import papers
-from medprobe.metrics.benchmark_statistics import SHARES
 from medprobe.report.blocks import Block, Part, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing

@@ -15,7 +15,7 @@ def validate_sentences(sentence_set: str) -> None:
     from medprobe.papers.medlama.stages.validate_sentences import validate_sentences as run
     from medprobe.pipeline import check
 
-    with checked_code("validate_sentences"):
+    with checked_code("validate_sentences", benchmarks=[]):
         run(sentence_set, check.loaded())
 
 
