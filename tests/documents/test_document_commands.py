@@ -41,7 +41,6 @@ ELSEWHERE = {
     "git add data/*.dvc": ("tests/pipeline/test_stale_stages.py", '"data/facts"'),
     "dvc exp run": ("tests/pipeline/test_pipeline.py", '"exp", "run"'),
     "dvc pull data.dvc": ("tests/pipeline/test_gate_command.py", "workflow_pulls"),
-    "dvc repro --force prove@llama": ("tests/extensions/servers/test_served_project.py", "proved"),
     "lm-eval run": ("tests/extensions/exchange/test_lm_eval.py", "MEDPROBE_LM_EVAL"),
     "make lint": (".ci/run", "lint verify"),
     "make repro": ("Makefile", "verify: repro"),

@@ -143,7 +143,7 @@ def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(
     refused(params(), "neither fetch nor folders has a model 'mine'")
     near = params(folders={"mine-2": empty})
     refused(near, r"'mine' \(did you mean 'mine-2'\?\)")
-    refused(params(folder=empty), "no model 'yours'", "yours")
+    refused(params(folder=empty), "has a model 'yours'", "yours")
 
 
 def test_a_hub_name_offline_is_refused_at_once(

@@ -83,7 +83,7 @@ def _notes(params: Params) -> Iterator[str]:
 
 def _check_locks() -> None:
     for path, content in pipeline.locks().items():
-        if path.read_text(encoding="utf-8") != content:
+        if not path.is_file() or path.read_text(encoding="utf-8") != content:
             problem = "does not match what is installed"
             raise BadInput(path, problem, "run `medprobe pipeline` to write it")
 
