@@ -179,7 +179,7 @@ def test_a_project_without_benchmarks_has_nothing_to_check(tmp_path: Path) -> No
     init(tmp_path)
     code, out = run_workflow(tmp_path)
     assert code == 0
-    assert "params.yaml names no benchmark" in out
+    assert "params.yaml names no data that a gate checks" in out
 
 
 def test_a_workflow_that_is_there_is_left(
