@@ -26,12 +26,13 @@ from medprobe.metrics.significance import (
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.sections import ucm
+from medprobe.papers.medlama.sections import sweeps
 from medprobe.papers.template_free.sections import template_free
 from medprobe.report import leaderboard
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.results import Results
-from medprobe.report.sections import differences, models, published, sweeps
+from medprobe.report.sections import differences, models, published
 from medprobe.report.verdicts import MARK, p_value
 
 SCORING = Scoring(ScoreParams(bootstrap=200), 1)

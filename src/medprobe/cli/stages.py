@@ -178,7 +178,7 @@ def fetch(model: str) -> None:
 @add_options("model", "method", "benchmark")
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
-    from medprobe.backends.finder import describe
+    from medprobe.backends import read_plugin_model
     from medprobe.core.tables import read_refusal
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.probe import probe as run
@@ -197,7 +197,10 @@ def probe(model: str, method: str, benchmark: str) -> None:
         with open_executor(engine) as executor:
             run(model, method, benchmark, params, executor)
         record |= lineage_of(executor, engine)
-        record |= describe(places.MODELS / model)
+        if read_plugin_model(places.MODELS / model):
+            from medprobe.backends.finder import describe  # which other models do not need
+
+            record |= describe(places.MODELS / model)
         if reason := read_refusal(out):
             record["not_asked"] = reason
     if reason:
