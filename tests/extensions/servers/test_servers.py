@@ -391,6 +391,8 @@ def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, pro
     folder.mkdir(parents=True)
     proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
     (folder / RECORD).write_text(json.dumps(proof))
+    model = describe(proof, load_params().servers["llama"])
+    (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
     about = Metadata("d", "c", "l", (), "acc_at_1", terms=terms, invented="invented" in allowed)
     Path("outputs/about").mkdir(parents=True)
     about.write(Path("outputs/about/facts.json"))

@@ -69,7 +69,7 @@ def probe(
     if described and described.remote:
         executor = in_this_process
         if probing.count_requests():
-            for guard in _guards():
+            for guard in _guards(model):
                 guard.check_answers(model, params)
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
@@ -100,7 +100,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     _check_abilities(model, method, kind)
-    for guard in _guards():
+    for guard in _guards(model):
         guard.check_benchmark(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
@@ -130,13 +130,17 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    for guard in _guards():
+    for guard in _guards(model):
         guard.check_requests(model, probing.title, params, probing.count_requests)
     _check_texts(places.MODELS / model, tables)
     return probing
 
 
-def _guards() -> list[Any]:
+def _guards(model: str) -> list[Any]:
+    """What is checked before a remote model is asked; other models have none."""
+    described = backends.read_plugin_model(places.MODELS / model)
+    if described is None or not described.remote:
+        return []
     return [load_module(plugin) for plugin in find_plugins("guards").values()]
 
 
