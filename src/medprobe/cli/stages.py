@@ -82,9 +82,12 @@ def warn_of_unanswered(path: Path) -> None:
     """Print a line where too many queries of a prediction table have no answer."""
     import pandas as pd
 
-    from medprobe.core.extraction import describe_unanswered
+    table = pd.read_parquet(path)
+    if "unanswered" not in table:
+        return
+    from medprobe.core.extraction import describe_unanswered  # which other results do not need
 
-    if warning := describe_unanswered(pd.read_parquet(path)):
+    if warning := describe_unanswered(table):
         name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
         click.echo(f"warning: {name}: {warning}", err=True)
 
