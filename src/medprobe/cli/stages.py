@@ -80,14 +80,15 @@ def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object
 
 def warn_of_unanswered(path: Path) -> None:
     """Print a line where too many queries of a prediction table have no answer."""
+    import pyarrow.parquet as pq
+
+    if "unanswered" not in pq.read_schema(path).names:
+        return
     import pandas as pd
 
-    table = pd.read_parquet(path)
-    if "unanswered" not in table:
-        return
     from medprobe.core.extraction import describe_unanswered  # which other results do not need
 
-    if warning := describe_unanswered(table):
+    if warning := describe_unanswered(pd.read_parquet(path)):
         name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
         click.echo(f"warning: {name}: {warning}", err=True)
 

@@ -127,7 +127,8 @@ def installed_plugins(
         used: Its argument `plugins`.
     """
     for kind, (finder, *_) in KINDS.items():
-        plugins = find_plugins(kind) if module_file(finder) in files else {}
+        is_found = bool(finder) and module_file(finder) in files
+        plugins = find_plugins(kind) if is_found else {}
         for name, plugin in plugins.items():
             if plugin.lock and name in used.get(kind, [name]):
                 yield plugin

@@ -34,7 +34,8 @@ class Kind(NamedTuple):
 
     Attributes:
         finder: the module that finds plugins of this kind. Code that imports it runs them all,
-            or those that the caller names (`core.code.closure`).
+            or those that the caller names (`core.code.closure`). Empty: no number follows from
+            them, as they check, describe or bring in.
         folder: where the kernel's own plugins are, below the package. Other places have them in
             the folder of the kind's name. Empty: the kernel has none.
         defines: how the text of a file shows that it is a plugin, as the kernel's folders have
@@ -57,15 +58,15 @@ KINDS: Final = {
     "sections": Kind("medprobe.report.sections", "report/sections", "\nSECTION = "),
     "stages": Kind("medprobe.pipeline.dvc_yaml", "pipeline/stages"),
     "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
-    "executors": Kind("medprobe.cli.stages", ""),
-    "guards": Kind("medprobe.cli.stages", ""),  # they refuse, and so move no number
-    "origins": Kind("medprobe.pipeline.doctor", ""),
-    "sources": Kind("medprobe.pipeline.doctor", ""),
+    "executors": Kind("", ""),
+    "guards": Kind("", ""),
+    "origins": Kind("", ""),
+    "sources": Kind("", ""),
     "settings": Kind("medprobe.core.settings", ""),
-    "checks": Kind("medprobe.pipeline.check", ""),
-    "imports": Kind("medprobe.cli.imports", ""),
-    "exports": Kind("medprobe.cli.exports", ""),
-    "commands": Kind("medprobe.cli.group", "", "\nCOMMAND: Final = "),
+    "checks": Kind("", ""),
+    "imports": Kind("", ""),
+    "exports": Kind("", ""),
+    "commands": Kind("", "", "\nCOMMAND: Final = "),
     "runs": Kind("medprobe.tracking.comparisons", ""),
     "published": Kind("medprobe.core.papers", "", suffix=".yaml"),
 }

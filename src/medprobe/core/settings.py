@@ -5,7 +5,7 @@ A paper or extension adds sections of its own by plugins of the kind `settings`:
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -79,7 +79,6 @@ class Settings:
 
     Attributes:
         type: of the section, which has the plugin's name; None if it adds none.
-        empty: the section where params.yaml leaves it out, as DVC's templates need it.
         required: whether params.yaml must have it.
         papers: whether papers replace it, as `medprobe adopt` takes their settings.
         gated: whether its keys are data that have a gate.
@@ -89,12 +88,17 @@ class Settings:
     """
 
     type: Any = None
-    empty: dict[str, Any] = field(default_factory=dict)
     required: bool = False
     papers: bool = False
     gated: bool = False
     models: bool = False
     kind: bool = False
+
+    @property
+    def empty(self) -> dict[str, Any]:
+        """The section where params.yaml leaves it out: DVC's template needs its keys."""
+        is_section = isinstance(self.type, type) and issubclass(self.type, Section)
+        return {name: {} for name in self.type.model_fields} if is_section else {}
 
 
 def find_settings() -> dict[str, Settings]:

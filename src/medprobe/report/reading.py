@@ -63,7 +63,8 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
     sections = find_sections()
     tables = {name: table for part in sections for name, table in part.tables(results).items()}
     results = replace(results, tables=tables)
-    return replace(results, notes={name: _note(name, results) for name in probed})
+    not_asked = refusals(places.PREDICTIONS, params)
+    return replace(results, notes={name: _note(name, results, not_asked) for name in probed})
 
 
 def _read_query_page(benchmark: str, paths: list[Path]) -> QueryPage:
@@ -83,13 +84,12 @@ def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
     return "query 1" if is_named else str(first.query_id)
 
 
-def _note(benchmark: str, results: Results) -> list[str]:
+def _note(benchmark: str, results: Results, not_asked: Mapping[Path, str]) -> list[str]:
     """Sentences on how the models were asked, and why some were not."""
     sentences = describe_controls(benchmark, results.folder(benchmark), results.params)
     sentences += [text for part in find_sections() for text in part.notes(results, benchmark)]
-    reasons = refusals(places.PREDICTIONS, results.params)
-    not_asked = [reason for path, reason in reasons.items() if path.stem == benchmark]
-    return [*sentences, *(f"Not asked: {reason}." for reason in not_asked)]
+    reasons = [reason for path, reason in not_asked.items() if path.stem == benchmark]
+    return [*sentences, *(f"Not asked: {reason}." for reason in reasons)]
 
 
 def describe_controls(name: str, folder: Path, params: Params) -> list[str]:

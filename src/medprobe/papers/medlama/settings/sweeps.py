@@ -31,4 +31,4 @@ class Sweeps(Section):
         return {setting: getattr(self, setting) for setting in SWEPT}
 
 
-SETTINGS: Final = Settings(Sweeps, {"models": {}, "sets": {}, **{name: {} for name in SWEPT}})
+SETTINGS: Final = Settings(Sweeps)
