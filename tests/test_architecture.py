@@ -18,18 +18,8 @@ FREE = 1  # more of the method that reads free answers
 TAKEN_OUT: Final = ("papers", "extensions")
 # Names of plugins that are words of the kernel too: they name something else there.
 WORDS: Final = {
-    *(
-        "annotation",
-        "averaged",
-        "chat",
-        "classifier",
-        "cluster",
-        "consistency",
-        "context",
-        "expert",
-    ),
-    *("families", "imported", "judgment", "results", "sentences", "served", "servers", "sweeps"),
-    *("rewiring", "trust", "unanswered"),
+    *("averaged", "chat", "classifier", "cluster", "context", "families", "imported", "results"),
+    *("sentences", "sweeps", "unanswered"),
 }
 RULE: Final = "biolama"  # also the name of a rule for equal answers, from its evaluator
 

@@ -81,14 +81,14 @@ def outs(file: Path) -> list[str]:
     return [out["path"] for out in _outs(file)]
 
 
-def inputs(model: str, benchmark: str, sets: Iterable[str]) -> dict[str, str]:
+def inputs(model: str, benchmark: str, further: Iterable[str]) -> dict[str, str]:
     """Return the hashes of what probing a model on a benchmark reads.
 
-    If the method probes rewired checkpoints, those of sentence `sets` are included. A hash that DVC
-    does not have is `unknown`; for data, NOT_PINNED.
+    `further` are other outputs that the result was made from. A hash that DVC does not have is
+    `unknown`; for data, NOT_PINNED.
     """
     paths = ["data", f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}"]
-    paths += [f"outputs/rewired/{model}/{name}" for name in sets]
+    paths += further
     hash_by_path = hashes()
     return {path: hash_by_path.get(path, UNKNOWN) for path in paths} | {"data": data_hash()}
 

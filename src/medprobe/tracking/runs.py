@@ -30,7 +30,7 @@ from medprobe.core.tables import (
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
 from medprobe.report.benchmark_numbers import of_run
-from medprobe.report.sections import SingleResult, draw_result
+from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
@@ -108,8 +108,9 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     settings = _params(path, params, fresh)
-    sets = _rewired(model, method, settings)
-    inputs = lineage.inputs(model, benchmark, sets)
+    result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
+    further = [name for section in find_sections() for name in section.inputs(result)]
+    inputs = lineage.inputs(model, benchmark, further)
     checkpoint = f"outputs/models/{model}"
     commit = lineage.commit()
     main = rows[rows["method"] == main_variant(rows)]
@@ -124,13 +125,19 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
-        series=by_step(rows, metadata) | _losses(model, sets, notes),
+        series=by_step(rows, metadata) | _series(result),
         datasets=[_dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
         note=note(rows, metadata, {"code": commit, **inputs}),
         begin=origin.get("begin"),
         end=origin.get("end"),
     )
+
+
+def _series(result: SingleResult) -> dict[str, Sequence[tuple[int, float]]]:
+    """The numbers by step that sections add."""
+    found = (item for section in find_sections() for item in section.series(result).items())
+    return {legal(f"series/{name}"): steps for name, steps in found}
 
 
 def _dataset(name: str, md5: str) -> Dataset:
@@ -217,42 +224,6 @@ def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Sco
         numbers = headlines(_rows(path, scores), metadata, edges=False)
         parts[" · ".join(word for word in about.values() if word)] = (about | varied, numbers)
     return parts if len(parts) > 1 else {}
-
-
-def _rewired(model: str, method: str, about: dict[str, Any]) -> list[str]:
-    """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
-    sets: list[str] = about.get(f"{method}.sets", [])
-    start = f"{method}.sweeps."
-    swept = [name.removeprefix(start) for name in about if name.startswith(start)]
-    cells = [f"{name}+{cell.replace('.', '-', 1)}" for name in sets for cell in swept]
-    return [*sets, *(cell for cell in cells if (places.REWIRED / model / cell).is_dir())]
-
-
-def _losses(
-    model: str, sets: Sequence[str], notes: list[Path]
-) -> dict[str, Sequence[tuple[int, float]]]:
-    """Return losses by step of rewiring, and by epoch of fine-tuning.
-
-    Rewiring has one series per sentence set. Fine-tuning has the mean over diseases and seeds, two
-    series per variant.
-    """
-    series: dict[str, Sequence[tuple[int, float]]] = {}
-    files = [places.LOSSES / model / f"{name}.csv" for name in sets]
-    for file in filter(Path.is_file, files):
-        table = pd.read_csv(file)
-        steps = zip(table["step"].tolist(), table["loss"].tolist(), strict=True)
-        series[legal(f"series/rewiring loss/{file.stem}")] = list(steps)
-    for file in notes:
-        table = pd.read_csv(file, keep_default_na=False)
-        if not {"variant", "epoch", "train", "validation"} <= set(table):
-            continue
-        means = table.groupby(["variant", "epoch"], sort=True)[["train", "validation"]].mean()
-        for variant, part in means.groupby(level="variant"):
-            epochs = part.index.get_level_values("epoch").tolist()
-            for kind in ("train", "validation"):
-                name = f"series/{kind} loss/{variant or 'default'}"
-                series[legal(name)] = list(zip(epochs, part[kind].tolist(), strict=True))
-    return series
 
 
 def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:

@@ -13,6 +13,16 @@ KINDS: Final = ["train", "validation"]
 KEYS: Final = ["model", "variant", "loss", "epoch"]
 
 
+def read_epochs(path: Path) -> pd.DataFrame:
+    """Read the note `curves` of a prediction table; no rows if nothing was fine-tuned.
+
+    It has a row for each variant, disease, seed and epoch, with a column for each of KINDS.
+    """
+    note = path.with_name(f"{path.stem}-curves.csv")
+    epochs = pd.read_csv(note, keep_default_na=False) if note.is_file() else pd.DataFrame()
+    return epochs if {"variant", "epoch", *KINDS} <= set(epochs) else pd.DataFrame()
+
+
 def table(systems: Mapping[str, Path]) -> pd.DataFrame:
     """Read losses by epoch.
 
@@ -25,11 +35,7 @@ def table(systems: Mapping[str, Path]) -> pd.DataFrame:
     """
     parts = [pd.DataFrame(columns=[*KEYS, "value", "low", "high", "n"])]
     for model, path in systems.items():
-        note = path.with_name(f"{path.stem}-curves.csv")
-        if not note.is_file():
-            continue
-        epochs = pd.read_csv(note, keep_default_na=False)
-        if epochs.empty or not {"variant", "epoch", *KINDS} <= set(epochs):
+        if (epochs := read_epochs(path)).empty:
             continue
         rows = epochs.melt(["variant", "epoch"], KINDS, "loss").assign(model=model)
         by = rows.groupby(KEYS, sort=True)["value"]

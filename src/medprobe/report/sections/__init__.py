@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,10 +20,12 @@ from medprobe.report.figures.rows import Drawing
 from medprobe.report.layouts import Cells, Layout
 from medprobe.report.results import Results
 
+Steps = list[tuple[int, float]]  # a number by step
+
 
 @dataclass(frozen=True)
 class SingleResult:
-    """One result that is drawn for its run in MLflow.
+    """One result, for its run in MLflow.
 
     Attributes:
         rows: of the comparison.
@@ -30,6 +33,7 @@ class SingleResult:
         path: its prediction table, with the notes in the same folder.
         folder: of the benchmark.
         names: entities go by their names, which may be licensed, not by their identifiers.
+        settings: of the method when the result was made, by `<method>.<setting>`.
     """
 
     rows: pd.DataFrame
@@ -37,6 +41,17 @@ class SingleResult:
     path: Path
     folder: Path
     names: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.path.parent.parent.name
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.path.parent.name
 
 
 @dataclass(frozen=True)
@@ -51,6 +66,8 @@ class Section:
         tables: tables that the report has as CSV files, by the name of the file without `.csv`.
             `show` and `chapters` find them in `Results.tables`.
         draw: the drawings of one result.
+        inputs: further outputs that one result was made from, as DVC names them.
+        series: numbers of one result by step, by name.
         headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
             name of the main subset, and the means over relations of whole subsets.
         layout: of the query pages, for benchmarks whose predictions are no rankings of names.
@@ -63,6 +80,8 @@ class Section:
     notes: Callable[[Results, str], list[str]] = lambda results, benchmark: []
     tables: Callable[[Results], dict[str, pd.DataFrame]] = lambda results: {}
     draw: Callable[[SingleResult], Iterable[Drawing]] = lambda result: ()
+    inputs: Callable[[SingleResult], list[str]] = lambda result: []
+    series: Callable[[SingleResult], Mapping[str, Steps]] = lambda result: {}
     headlines: Callable[[pd.DataFrame, str, pd.DataFrame], Mapping[str, float]] = (
         lambda rows, main_subset, means: {}
     )

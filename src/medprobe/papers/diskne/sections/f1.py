@@ -18,7 +18,7 @@ from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, par
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
-from medprobe.report.sections import Section, SingleResult
+from medprobe.report.sections import Section, SingleResult, Steps
 
 RANKED: Final = ("top_1", "auc")
 WIDE: Final = 5  # models that are columns; if there are more, they are rows
@@ -114,4 +114,19 @@ def drawings(result: SingleResult) -> list[Drawing]:
     return losses.draw(curves, result.path.stem)
 
 
-SECTION = Section(50, section, tables=tables, draw=drawings, layout=LAYOUT)
+def series(result: SingleResult) -> dict[str, Steps]:
+    """Losses by epoch, the mean over diseases and seeds: two series per variant."""
+    epochs = losses.read_epochs(result.path)
+    if epochs.empty:
+        return {}
+    means = epochs.groupby(["variant", "epoch"], sort=True)[losses.KINDS].mean()
+    return {
+        f"{kind} loss/{variant or 'default'}": list(
+            zip(part.index.get_level_values("epoch").tolist(), part[kind].tolist(), strict=True)
+        )
+        for variant, part in means.groupby(level="variant")
+        for kind in losses.KINDS
+    }
+
+
+SECTION = Section(50, section, tables=tables, draw=drawings, series=series, layout=LAYOUT)
