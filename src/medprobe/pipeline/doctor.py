@@ -201,8 +201,8 @@ def _on_hub(origin: HubModel) -> str:
 def _state(name: str, params: Params) -> str:
     folder = places.MODELS / name
     if not folder.is_dir():
-        if name in params.folders and not params.folders[name].is_dir():
-            return "missing, as is the folder to copy it from"
+        if name in params.folders and not params.folders[name].exists():
+            return f"missing, as is {params.folders[name]}, to make it from"
         return "missing: `medprobe repro` creates it"
     if has_results_only(folder.name):
         return "none: results from elsewhere"

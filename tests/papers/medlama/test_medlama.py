@@ -181,6 +181,23 @@ def test_a_drawn_part_ranks_its_own_names_or_all(
     pd.testing.assert_frame_equal(every.queries, drawn.queries)
 
 
+def test_a_name_of_two_concepts_has_the_id_that_the_drawn_queries_give(tmp_path: Path) -> None:
+    treats = [(f"C{i}", f"A{i}", f"C{i + 5}", f"A{i + 5}", "may_treat", "NCI") for i in (1, 2)]
+    names = ["fever", "fever", "", "", "", "ibuprofen", "aspirin"]
+    concepts = [(f"C{i}", f"A{i}", name) for i, name in enumerate(names, 1) if name]
+    data = write_umls(tmp_path, concepts, treats)
+    ids = set()
+    for seed in range(6):
+        settings = medlama.Settings(relations=("may_treat",), per_relation=1, candidates="all")
+        built = medlama.build(data, settings, seed)
+        [given] = set(built.queries["answer_ids"].map(tuple))
+        fevers = built.candidates.query("name == 'fever'")
+        assert set(fevers["id"]) == set(given)
+        assert len(built.candidates.query("subset == 'full'")) == 3
+        ids |= set(given)
+    assert ids == {"C1", "C2"}, "a draw of each"
+
+
 def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> None:
     data = write_umls(tmp_path, CONCEPTS, TREATS)
     alone = build(data)

@@ -134,9 +134,13 @@ def _ranked_names(
 
     `every` has the relations' queries before the draw.
     """
-    if settings.candidates == "all":
-        return _candidates(_full_and_hard(every, settings))
     candidates = _candidates(queries)
+    if settings.candidates == "all":
+        rest = _candidates(_full_and_hard(every, settings))
+        keys = ["subset", "name"]
+        ids = candidates.set_index(keys)["id"]  # of two CUIs of a name, the drawn queries have one
+        ids = ids.reindex(pd.MultiIndex.from_frame(rest[keys])).reset_index(drop=True)
+        return rest.assign(id=ids.fillna(rest["id"]))
     names = _candidates(every.assign(subset="full"))
     ranked, known = (candidates["subset"] == "full").sum(), len(names)
     if ranked < known:
