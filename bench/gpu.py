@@ -37,7 +37,7 @@ from medprobe.papers.medlama.rewiring import RewireSettings, Rewiring, info_nce
 GPU: Final = EngineParams(device="cuda")
 LENGTH: Final = 25  # tokens of a name at most, the paper's
 SIZE: Final = 8192  # of the matrices whose product is the card's rate
-QUERIES: Final = 64  # of the proof
+QUERIES: Final = 1000  # of the proof: as many as a relation of MedLAMA has
 LEARNING: Final = {"steps": 300, "batch": 256, "learning_rate": 6e-4}
 
 
@@ -143,7 +143,7 @@ def bench_rewire(folder: Path, texts: list[str], rate: float) -> None:
 
 def bench_mask_average(folder: Path, texts: list[str], rate: float) -> None:
     """Queries over all names, against a row for each name in batches of 512."""
-    count, sample = 16, random.Random(0).sample(texts, min(len(texts), 2048))
+    count, sample = 256, random.Random(0).sample(texts, min(len(texts), 2048))
     queries, offered = made.queries(2 * count), made.candidates(1).iloc[:0]
     offered = offered.assign(name=[]).reindex(range(len(texts))).assign(name=texts, type="")
     method = MaskAverage(folder, MaskAverage.Settings(), GPU, 0)
