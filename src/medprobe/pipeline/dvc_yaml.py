@@ -118,15 +118,23 @@ def code_lists() -> dict[Path, str]:
     Returns:
         The path of each list, and its text: a line per file, as `sha256sum` writes it.
     """
-    texts: dict[Path, str] = {}
-
-    def collect(stage: str, **plugins: list[str]) -> list[str]:
+    texts = {}
+    for stage, plugins in _stages_with_code():
         paths = closure(stage_module(stage), plugins=plugins, root=SOURCES)
         texts[list_path(stage, plugins)] = "".join(list_lines(paths, SOURCES).values())
-        return []
-
-    _render(collect, lambda _: [])
     return texts
+
+
+def _stages_with_code() -> list[tuple[str, dict[str, list[str]]]]:
+    """The stages whose code dvc.yaml names, with their plugins: all that the template asks for."""
+    asked = []
+
+    def note(stage: str, **plugins: list[str]) -> list[str]:
+        asked.append((stage, plugins))
+        return []  # no paths: nobody reads this dvc.yaml
+
+    _render(note, lambda _: [])
+    return asked
 
 
 def write_code_lists() -> None:

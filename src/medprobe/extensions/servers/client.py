@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 TRIES: Final = 6
 RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `openai` asks again
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
-CAP: Final = "max_tokens"
-CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place
+CAP: Final = "max_tokens"  # of an answer
+CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
 FIELDS: Final = (  # of a request, by which a server can be told to answer otherwise
     *(CAP, CHAT_CAP, "temperature", "top_p", "stop", "seed", "logprobs", "top_logprobs", "echo"),
     *("reasoning_effort", "chat_template_kwargs", "logit_bias", "n"),
@@ -81,11 +81,8 @@ class Client:
             BadInput: The server does not answer, or no key is set.
         """
         whole = {"model": self.params.model, **body, **self.params.extra}
-        if CHAT_CAP in self.params.extra:
-            if path.startswith("chat"):
-                whole.pop(CAP, None)
-            else:
-                whole.pop(CHAT_CAP)
+        if CHAT_CAP in self.params.extra:  # it caps chats, and the body's cap all else: never both
+            whole.pop(CAP if path.startswith("chat") else CHAT_CAP, None)
         answer = self._send(path, {key: value for key, value in whole.items() if value is not None})
         total = nested(answer, "usage", "total_tokens")
         if isinstance(total, int):  # foreign: anything can be there

@@ -145,17 +145,17 @@ def split_steps(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, 
 
 
 def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
-    """relation, macro or micro -> metric -> its numbers."""
-    table: dict[str, Any] = {}
+    """The three shares, as the scores of a subset: by relation and mean, then by metric."""
     params = scoring.params
     rows = shares(steps, params.bootstrap, params.confidence, scoring.seed)
     rows["std"] = _deviations(steps, rows)
+    scores: dict[str, Any] = {}
     for row in rows.to_dict("records"):
-        keys = ("value", "low", "high", "std")
-        defined = {key: row[key] for key in keys if pd.notna(row[key])}
-        numbers = {key: round(value, DIGITS) for key, value in defined.items()} | {"n": row["n"]}
-        table.setdefault(row["relation"], {})[row["metric"]] = numbers
-    return table
+        relation, metric, n = row.pop("relation"), row.pop("metric"), row.pop("n")
+        # What is left are the value, its interval and `std`, which is NaN for a single draw.
+        numbers = {key: round(number, DIGITS) for key, number in row.items() if pd.notna(number)}
+        scores.setdefault(relation, {})[metric] = numbers | {"n": n}
+    return scores
 
 
 def _deviations(steps: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:

@@ -24,6 +24,9 @@ MASKED = {  # relation: type of the entity that is masked
 LISTS = {"chemicals": "drug", "genes": "gene"}
 WORDING = 1  # a paraphrase, not the wording by which the fact is probed in other benchmarks
 FIRST_PMID = 99_000_001  # far above any that is given out
+REVISED = 0.05  # of the abstracts: they state another fact until the second file revises them
+IN_FIRST = 0.6  # of the abstracts, with those revised
+EXTRA = 10  # abstracts that the second file deletes, and as many from before LIPID's cut-off
 
 # [E] is an entity of the abstract, [F] another one: each of these sentences is to be dropped.
 BREAKING = (
@@ -41,30 +44,37 @@ BREAKING = (
 
 def write(world: World, data: Path, seed: int) -> None:
     """Write `pubmed/pubmed99n000{1,2}.xml.gz` and `entities/{chemicals,genes}.txt`."""
-    rng = random.Random(seed)
     for name, type in LISTS.items():
-        write_lines(
-            data / "entities" / f"{name}.txt", (entity.name for entity in world.list_entities(type))
-        )
+        names = (entity.name for entity in world.list_entities(type))
+        write_lines(data / "entities" / f"{name}.txt", names)
+    (data / "pubmed").mkdir(parents=True, exist_ok=True)
+    for number, records in enumerate(_draw_records(world, random.Random(seed)), start=1):
+        path = data / "pubmed" / f"pubmed99n{number:04}.xml.gz"
+        path.write_bytes(_gzip(_document(records)))
+
+
+def _draw_records(world: World, rng: random.Random) -> tuple[list[str], list[str]]:
+    """The records of the first file, and those of the second, which has the last word."""
     facts = [fact for fact in world.facts if fact.relation in MASKED]
     first, second = [], []
     for pmid, fact in enumerate(facts, start=FIRST_PMID):
         record = _record(pmid, fact, world, rng)
-        kind = rng.random()
-        if kind < 0.05:  # a wrong abstract, put right in the second file
-            first.append(_record(pmid, rng.choice(facts), world, rng))
+        share = rng.random()
+        if share < REVISED:
+            first.append(_record(pmid, rng.choice(facts), world, rng))  # revised by the second
             second.append(record)
+        elif share < IN_FIRST:
+            first.append(record)
         else:
-            (first if kind < 0.6 else second).append(record)
-    extra = range(FIRST_PMID + len(facts), FIRST_PMID + len(facts) + 20)
-    first += [_record(pmid, rng.choice(facts), world, rng) for pmid in extra[:10]]
-    old = [_record(pmid, rng.choice(facts), world, rng, old=True) for pmid in extra[10:]]
-    deleted = "".join(f'<PMID Version="1">{pmid}</PMID>' for pmid in extra[:10])
-    second += [*old, f"<DeleteCitation>{deleted}</DeleteCitation>"]
-    (data / "pubmed").mkdir(parents=True, exist_ok=True)
-    for number, records in enumerate((first, second), start=1):
-        path = data / "pubmed" / f"pubmed99n{number:04}.xml.gz"
-        path.write_bytes(_gzip(_document(records)))
+            second.append(record)
+    next_pmid = FIRST_PMID + len(facts)
+    deleted = range(next_pmid, next_pmid + EXTRA)
+    old = range(next_pmid + EXTRA, next_pmid + 2 * EXTRA)
+    first += [_record(pmid, rng.choice(facts), world, rng) for pmid in deleted]
+    second += [_record(pmid, rng.choice(facts), world, rng, old=True) for pmid in old]
+    pmids = "".join(f'<PMID Version="1">{pmid}</PMID>' for pmid in deleted)
+    second.append(f"<DeleteCitation>{pmids}</DeleteCitation>")
+    return first, second
 
 
 def _document(records: Iterable[str]) -> bytes:
