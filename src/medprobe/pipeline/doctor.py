@@ -20,6 +20,7 @@ from medprobe.core.settings import Choices, parse_section
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.outdated import CHANGED
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
 
@@ -50,7 +51,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     _check_locks()
     paths = clean.leftovers()
     report.leftovers = [str(path) for path in paths]
-    report.notes = [f"{path}: written again, the code asks for another one" for path in written]
+    report.notes = [f"{path}: written again, {CHANGED}" for path in written]
     report.notes += _notes(params)
     if as_json:
         report.print()

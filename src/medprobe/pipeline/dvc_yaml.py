@@ -5,7 +5,8 @@ of each method, and what stands for the code on which a stage's numbers depend. 
 a list of the files that the stage imports, with their hashes; the stage `code` writes it. In a
 project outside a clone, it is requirements.lock, which is written too, with the installed versions.
 For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
-hash of its code. A plugin of the project itself is named by its files.
+hash of its code. A plugin of the project itself is named by its files. The models that params.yaml
+trains follow the stages.
 """
 
 import json
@@ -31,11 +32,12 @@ from medprobe.core.code import (
 )
 from medprobe.core.files import replacing
 from medprobe.core.libraries import MISSING, installed_versions
-from medprobe.core.params import MODEL_KINDS, SETTINGS
+from medprobe.core.params import MODEL_KINDS, SETTINGS, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
 from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
 from medprobe.gate.suites import folders
+from medprobe.pipeline.artifacts import artifacts
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
@@ -108,8 +110,9 @@ def plugin_locks() -> dict[Path, str]:
 
 
 def text() -> str:
-    """Render dvc.yaml."""
-    return _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
+    """Render dvc.yaml: the stages from the template, and the models that params.yaml trains."""
+    stages = _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
+    return f"{stages}\n{artifacts(load_params())}"
 
 
 def code_lists() -> dict[Path, str]:

@@ -1,4 +1,4 @@
-"""dvc.yaml is written again where the code asks for another one.
+"""dvc.yaml is written again where the code or params.yaml asks for another one.
 
 What it follows from is compared first, since to write it all methods are imported, for seconds.
 """
@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core.code import SOURCES
+from medprobe.core.params import load_params
 from medprobe.core.plugins import KINDS, find_outside_plugins
 from medprobe.core.progress import print_above
+from medprobe.pipeline.artifacts import artifacts
 from medprobe.pipeline.stale_stages import CODE_STAGE
 
 PIPELINE: Final = Path("dvc.yaml")
 NAMED: Final = ("benchmarks", "methods", "metrics")  # kinds of plugins that dvc.yaml names at once
 MARK: Final = "# Written by `medprobe pipeline`"
+CHANGED: Final = "the code or params.yaml asks for another one"
 
 
 def write_outdated(stages: Collection[str]) -> bool:
-    """Write dvc.yaml again if the code asks for another one; return whether it did.
+    """Write dvc.yaml again if code or params.yaml asks for another one; return whether it did.
 
     A dvc.yaml that `medprobe pipeline` did not write stays. So do locks: where another version is
     installed, stages refuse to run until a person has run `medprobe pipeline`.
@@ -35,12 +38,14 @@ def write_outdated(stages: Collection[str]) -> bool:
 
     written = dvc_yaml.write(locks=False)
     for path in written:
-        print_above(f"{path}: written again, the code asks for another one")
+        print_above(f"{path}: written again, {CHANGED}")
     return bool(written)
 
 
 def _may_differ(text: str, stages: Collection[str]) -> bool:
-    """Whether the package or a plugin may be another one than at the last writing."""
+    """Whether package, plugins or models to train may be other ones than at the last writing."""
+    if artifacts(load_params()) not in text:
+        return True
     if any(stages and find_outside_plugins(kind) for kind in KINDS):
         return True  # an edited one may read or need other things
     named = (
