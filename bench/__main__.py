@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # Long, or no measurement of speed or rates: only if named.
-NAMED = {"calibration", "cluster", "faults", "interrupted", "names", "pictures", "proof"}
+NAMED = {"calibration", "cluster", "faults", "interrupted", "names", "peers", "pictures", "proof"}
 
 
 def main() -> None:
