@@ -17,6 +17,7 @@ from bench.architecture import DOCUMENT
 
 from helpers import ROOT as REPOSITORY
 from medprobe.core.plugins import ROOT, own_folders
+from medprobe.pipeline.init import FILES
 
 FOLDERS = [path.relative_to(ROOT).as_posix() for path in own_folders()]
 NEEDS = [  # of folders of extensions: one, and another that it needs
@@ -46,6 +47,7 @@ adrenaline,treats,shock,[X] treats [Y] .
 # Everything in one process: the imports take most of the time.
 SCRIPT = """
 import importlib, os, pkgutil, subprocess
+from contextlib import chdir
 from pathlib import Path
 from click.testing import CliRunner
 import medprobe
@@ -62,9 +64,9 @@ def run(*arguments):
 run("--help")
 for what in ("methods", "benchmarks", "metrics", "papers", "checkpoints", "models"):
     run("list", what)
-from medprobe.core.params import load_params
-from medprobe.pipeline.init import params_text
-Path("new.yaml").write_text(params_text()); load_params(Path("new.yaml"))  # of a new project
+run("init", "new")
+with chdir("new"):
+    run("check")
 run("check"); run("pipeline")
 run("run", "model", "--benchmark", "data/tables/facts.csv", "--method", "mask_average")
 run("build", "--benchmark", "facts"); run("validate", "--benchmark", "facts")
@@ -78,8 +80,12 @@ run("track")
 
 
 def copy_without(folders: Collection[str], target: Path) -> Path:
-    """A copy of the package without folders, and without those that need them."""
+    """The package as it is installed, without folders and without those that need them."""
     shutil.copytree(ROOT, target / "medprobe", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        (path := target / "medprobe/project" / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
+        copy(REPOSITORY / name, path)
     for folder in {*folders, *(folder for folder, needed in NEEDS if needed in folders)}:
         shutil.rmtree(target / "medprobe" / folder)
     return target
