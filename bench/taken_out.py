@@ -1,60 +1,96 @@
-"""Runs the kernel's tests on packages from which a folder of papers/ or extensions/ is taken out.
+"""Runs the kernel's tests on packages from which folders of papers/ and extensions/ are taken out.
 
-`python -m bench.taken_out` takes each folder out in turn, `python -m bench.taken_out papers/diskne`
-one. A test file counts unless it names a plugin of the folder: it then tests that plugin as well.
+First without all of them. A test that fails then runs again with those folders alone that its file
+names, or the helpers that it imports. `python -m bench.taken_out` runs all files, `python -m
+bench.taken_out FILE …` some.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
-from test_taken_out import copy_without
+from pytest import ExitCode
 
-TESTS = Path(__file__).parents[1] / "tests"
-NOT_KERNEL = {"papers", "extensions", "documents", "helpers", "fixtures"}
+from medprobe.core.plugins import KINDS, ROOT, find_plugins
+from test_taken_out import FOLDERS, NEEDS, copy_without
+
+REPOSITORY = Path(__file__).parents[1]
+ENDINGS = {ExitCode.OK, ExitCode.TESTS_FAILED, ExitCode.NO_TESTS_COLLECTED}
+NOT_KERNEL = {"papers", "extensions", "documents", "helpers", "fixtures"}  # of tests/
 
 
-def test_files(folder: Path) -> Iterator[Path]:
-    """The kernel's test files that name nothing of a folder."""
-    names = {folder.name}
-    for kind in KINDS:
-        plugins = find_plugins(kind).values()
-        names |= {plugin.name for plugin in plugins if plugin.path.is_relative_to(folder)}
-    pattern = re.compile(rf"\b({'|'.join(names)})\b")
-    for path in sorted(TESTS.rglob("test_*.py")):
-        room = path.relative_to(TESTS).parts[0]
-        if room not in NOT_KERNEL and path.parent != TESTS and not pattern.search(path.read_text()):
-            yield path
+def kernel_tests() -> list[str]:
+    """The kernel's test files, relative to the repository."""
+    rooms = [room for room in (REPOSITORY / "tests").iterdir() if room.name not in NOT_KERNEL]
+    files = sorted(file for room in rooms for file in room.rglob("test_*.py"))
+    return [file.relative_to(REPOSITORY).as_posix() for file in files]
+
+
+def folders_by_name() -> dict[str, str]:
+    """The folder of each name: its own, and those of its plugins."""
+    plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
+    return {Path(folder).name: folder for folder in FOLDERS} | {
+        plugin.name: folder
+        for plugin in plugins
+        for folder in FOLDERS
+        if plugin.path.is_relative_to(ROOT / folder)
+    }
+
+
+def texts(file: Path) -> Iterator[str]:
+    """The text of a test file, and of the helpers that it imports."""
+    yield (text := file.read_text(encoding="utf-8"))
+    for line in re.findall(r"^from (?:helpers|bench)\b.*", text, re.MULTILINE):
+        for name in re.findall(r"\w+", line):
+            for helper in (REPOSITORY / "tests/helpers", REPOSITORY / "bench"):
+                if (path := helper / f"{name}.py").is_file() and path != file:
+                    yield path.read_text(encoding="utf-8")
+
+
+def failures(files: Sequence[str], without: Collection[str]) -> list[str]:
+    """Run test files without folders, and return those that fail."""
+    with TemporaryDirectory() as scratch:
+        package = copy_without(without, Path(scratch, "package"))
+        options = ["-q", "-m", "not dvc and not browser", "--continue-on-collection-errors"]
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, "-o", f"cache_dir={scratch}/cache", *files],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONPATH": os.fspath(package)},
+            check=False,
+        )
+        assert run.returncode in ENDINGS, "pytest itself failed"
+        failed = Path(scratch, "cache/v/cache/lastfailed")
+        tests = json.loads(failed.read_text(encoding="utf-8")) if failed.exists() else {}
+    return sorted({test.partition("::")[0] for test in tests})
 
 
 def main() -> None:
-    """Print how many files were run without each folder, and stop with status 1 if any fails."""
+    """Print how many files pass without each folder, and stop with status 1 if any fails."""
+    files = sys.argv[1:] or kernel_tests()
+    rest = failures(files, FOLDERS)
+    passed = Counter({folder: len(files) - len(rest) for folder in FOLDERS})
+    folders = folders_by_name()
+    pattern = re.compile(rf"\b({'|'.join(folders)})\b")
+    files_without = defaultdict(list)
+    for file in rest:
+        words = (word for text in texts(REPOSITORY / file) for word in pattern.findall(text))
+        named = {folders[word] for word in words}
+        named |= {needed for folder, needed in NEEDS if folder in named}
+        files_without[frozenset(FOLDERS) - named].append(file)
     failed = []
-    for folder in own_folders():
-        name = folder.relative_to(ROOT).as_posix()
-        if sys.argv[1:] and name not in sys.argv[1:]:
-            continue
-        files = [os.fspath(path) for path in test_files(folder)]
-        with tempfile.TemporaryDirectory() as target:
-            environment = {**os.environ, "PYTHONPATH": os.fspath(copy_without(name, Path(target)))}
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-m",
-                "not dvc and not browser",
-                *files,
-            ]
-            status = subprocess.run(command, env=environment, check=False).returncode
-        print(f"without {name}: {len(files)} files, {'failed' if status else 'passed'}")
-        failed += [name] if status else []
-    sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
+    for without, members in files_without.items():
+        if without:  # or else the file is about them all
+            failed += failures(members, without)
+            passed.update(dict.fromkeys(without, len({*members} - {*failed})))
+    for folder in FOLDERS:
+        print(f"without {folder}: {passed[folder]} of {len(files)} files pass")
+    sys.exit(f"failed: {' '.join(failed)}" if failed else 0)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import yaml
 from medprobe.core import params as settings
 from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.papers.medlama.checkpoints import REWIRED
 from medprobe.papers.medlama.stages.rewire import rewire
 from medprobe.pipeline.sample import sample
 from medprobe.pipeline.stages.build import build
@@ -167,7 +168,7 @@ def steps(params: Params) -> Iterator[Step]:
         for model in models:
             if any(method == "contrastive" for _, method, _ in of_kind):
                 for chosen in params.sentence_sets:
-                    yield ("rewire", model, chosen), places.REWIRED / model / chosen
+                    yield ("rewire", model, chosen), REWIRED / model / chosen
             for _, method, benchmark in of_kind:
                 out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
                 yield ("probe", model, method, benchmark), out

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,16 @@ from bench.architecture import DOCUMENT
 
 from helpers import ROOT as REPOSITORY
 from medprobe.core.plugins import ROOT, own_folders
+from medprobe.pipeline.init import FILES
 
 FOLDERS = [path.relative_to(ROOT).as_posix() for path in own_folders()]
+NEEDS = [  # of folders of extensions: one, and another that it needs
+    (f"extensions/{folder}", f"extensions/{needed}")
+    for folder, needed in re.findall(
+        r"`(\w+)` \(which needs `(\w+)`\)", DOCUMENT.read_text(encoding="utf-8")
+    )
+]
+TAKEN_OUT = {**{folder: [folder] for folder in FOLDERS}, "all": FOLDERS}
 
 PARAMS = """
 seed: 1
@@ -39,6 +47,7 @@ adrenaline,treats,shock,[X] treats [Y] .
 # Everything in one process: the imports take most of the time.
 SCRIPT = """
 import importlib, os, pkgutil, subprocess
+from contextlib import chdir
 from pathlib import Path
 from click.testing import CliRunner
 import medprobe
@@ -55,6 +64,9 @@ def run(*arguments):
 run("--help")
 for what in ("methods", "benchmarks", "metrics", "papers", "checkpoints", "models"):
     run("list", what)
+run("init", "new")
+with chdir("new"):
+    run("check")
 run("check"); run("pipeline")
 run("run", "model", "--benchmark", "data/tables/facts.csv", "--method", "mask_average")
 run("build", "--benchmark", "facts"); run("validate", "--benchmark", "facts")
@@ -67,13 +79,15 @@ run("track")
 """
 
 
-def copy_without(folder: str, target: Path) -> Path:
-    """A copy of the package without a folder, and without those that need it."""
+def copy_without(folders: Collection[str], target: Path) -> Path:
+    """The package as it is installed, without folders and without those that need them."""
     shutil.copytree(ROOT, target / "medprobe", ignore=shutil.ignore_patterns("__pycache__"))
-    needs = re.findall(r"`(\w+)` \(which needs `(\w+)`\)", DOCUMENT.read_text(encoding="utf-8"))
-    kind, _, name = folder.partition("/")
-    for taken in [name, *(other for other, needed in needs if needed == name)]:
-        shutil.rmtree(target / "medprobe" / kind / taken)
+    for name in FILES:
+        (path := target / "medprobe/project" / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
+        copy(REPOSITORY / name, path)
+    for folder in {*folders, *(folder for folder, needed in NEEDS if needed in folders)}:
+        shutil.rmtree(target / "medprobe" / folder)
     return target
 
 
@@ -102,13 +116,13 @@ for package, project in jobs:
 def errors(
     tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]
 ) -> dict[str, str]:
-    """What SCRIPT says without each folder."""
+    """What SCRIPT says without each folder, and without all of them."""
     root, projects, jobs = tmp_path_factory.mktemp("taken_out"), {}, []
-    for folder in FOLDERS:
-        package = copy_without(folder, root / folder / "package")
-        project = projects[folder] = root / folder / "project"
+    for name, folders in TAKEN_OUT.items():
+        package = copy_without(folders, root / name / "package")
+        project = projects[name] = root / name / "project"
         (project / "data/tables").mkdir(parents=True)
-        rewire = "" if folder == "papers/medlama" else "rewire: {}"
+        rewire = "" if "papers/medlama" in folders else "rewire: {}"
         (project / "params.yaml").write_text(PARAMS % rewire)
         (project / "data/tables/facts.csv").write_text(FACTS)
         shutil.copytree(tiny_model("bert"), project / "model")
@@ -119,10 +133,10 @@ def errors(
         [sys.executable, "-c", HOST], input=json.dumps([SCRIPT, *jobs]), text=True, env=environment,
         check=True, capture_output=True,
     )  # fmt: skip
-    return {folder: (path / "errors.txt").read_text() for folder, path in projects.items()}
+    return {name: (path / "errors.txt").read_text() for name, path in projects.items()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_all_else_works_without(folder: str, errors: dict[str, str]) -> None:
-    assert errors[folder] == "all works", errors[folder][-3000:]
+@pytest.mark.parametrize("name", TAKEN_OUT)
+def test_all_else_works_without(name: str, errors: dict[str, str]) -> None:
+    assert errors[name] == "all works", errors[name][-3000:]

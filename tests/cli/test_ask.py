@@ -13,6 +13,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
+from medprobe.papers.medlama.checkpoints import REWIRED
 from papers.medlama.test_contrastive import CANDIDATES, NAMES, QUERIES, slow
 
 PROMPT = "velotrine may treat [Y] ."
@@ -36,7 +37,7 @@ def project(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "bert").symlink_to(tiny_model("bert"))
     for seed in (1, 2):
-        tiny.model("encoder", places.REWIRED / f"bert/set-{seed}/step-100", seed)
+        tiny.model("encoder", REWIRED / f"bert/set-{seed}/step-100", seed)
 
 
 @pytest.mark.usefixtures("project")
@@ -45,7 +46,7 @@ def test_ask_shows_the_answers_of_the_rewired_model(
 ) -> None:
     for sets in (["set-1", "set-2"], ["set-2"]):
         best = answers("bert", PROMPT, "contrastive", "medlama", params(*sets), k=3)
-        rewired = places.REWIRED / "bert" / sets[0] / "step-100"
+        rewired = REWIRED / "bert" / sets[0] / "step-100"
         assert list(best["prediction"]) == slow(rewired, NAMES, PROMPT, 3)
     ask("bert", PROMPT, "contrastive", "medlama", params("set-1"))
     printed = capsys.readouterr().out

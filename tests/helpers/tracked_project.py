@@ -7,11 +7,12 @@ import yaml
 
 from helpers.toy_project import project
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
-from medprobe.core.places import LOSSES, PREDICTIONS, REWIRED, RUNS
+from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_one
 from medprobe.tracking import lineage
 
+REWIRED, LOSSES = Path("outputs/rewired"), Path("outputs/losses")
 SETS = ["set-0", "set-1"]
 SETTINGS = {"layer": 12, "sets": SETS, "sweeps": {"mask_ratio": {"0.1": None}}}
 PARAMS = Params(

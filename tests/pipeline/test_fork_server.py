@@ -1,7 +1,6 @@
 """What runs in a fork of the server is what a process of its own would have done."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +9,9 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from helpers.project import ROOT, environment
+from helpers.project import environment
 from medprobe.pipeline import fork_server
+from medprobe.pipeline.init import params_text
 
 
 def without_server() -> dict[str, str]:
@@ -34,7 +34,7 @@ def test_a_command_has_the_streams_and_status_of_its_caller(
 
     assert fork_server.run("medprobe", ["--version"], environment()) == 0
     assert capfd.readouterr().out.startswith("medprobe, version")
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "params.yaml").write_text(params_text())
     for command in (["list", "papers"], ["build", "--benchmark", "none"], ["nonsense"]):
         assert outcome(*command, env=environment()) == outcome(*command, env=without_server())
 
@@ -56,7 +56,7 @@ def test_what_the_server_would_run_differently_is_left_to_a_process_of_its_own(
 
 def test_a_killed_client_takes_its_command_along(tmp_path: Path) -> None:
     """The command waits for a lock that this test holds."""
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "params.yaml").write_text(params_text())
     (tmp_path / "outputs/parts").mkdir(parents=True)
     with FileLock(tmp_path / "outputs/parts/.repro.lock"):
         client = subprocess.Popen(
@@ -74,7 +74,7 @@ def test_a_killed_client_takes_its_command_along(tmp_path: Path) -> None:
 
 def test_a_command_that_the_system_kills_says_what_to_do(tmp_path: Path) -> None:
     """As where memory runs out: its process gets SIGKILL, its client does not."""
-    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "params.yaml").write_text(params_text())
     (tmp_path / "outputs/parts").mkdir(parents=True)
     with FileLock(tmp_path / "outputs/parts/.repro.lock"):
         client = subprocess.Popen(

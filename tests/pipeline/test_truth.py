@@ -286,7 +286,7 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "the seed": (
         set_to("seed", 1),
-        ["build-*", "train*", "rewire*", "probe-*", "score", "significance", "track", "compare"],
+        ["build-*", "train*", "rewire@*", "probe-*", "score", "significance", "track", "compare"],
     ),
 }
 

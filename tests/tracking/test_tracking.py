@@ -273,8 +273,6 @@ def test_sweeps_and_losses_have_their_steps() -> None:
     assert series("series/rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
     assert series("series/rewiring loss/set-0_mask_ratio-0.1") == [(1, 0.8)]
     assert series("series/rewiring loss/set-9") == []
-    assert series("series/train loss/default") == [(1, pytest.approx(0.7)), (2, 0.4)]
-    assert series("series/validation loss/default") == [(1, pytest.approx(0.8)), (2, 0.5)]
 
 
 @pytest.mark.usefixtures("in_project")

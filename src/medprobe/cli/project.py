@@ -186,8 +186,7 @@ def plan(*, as_json: bool) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.plan import plan as run
 
-    check.make_rewired_folders(params := check.loaded())
-    run(params, as_json=as_json)
+    run(check.loaded(), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))
@@ -203,7 +202,7 @@ def repro(jobs: int) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.repro import repro as run
 
-    check.make_rewired_folders(check.loaded())
+    check.loaded()
     run(jobs)
 
 

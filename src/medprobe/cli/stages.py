@@ -101,7 +101,6 @@ def check_() -> None:
 
     check_libraries()
     check.check(params := check.loaded())
-    check.make_rewired_folders(params)
     click.echo("params.yaml is valid")
     with replacing(places.NAMED) as scratch:
         scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")

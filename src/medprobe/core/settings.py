@@ -1,7 +1,8 @@
 """Sections of `params.yaml`: their base class, the types of their values, and how they are read.
 
 A paper or extension adds sections of its own by plugins of the kind `settings`: the file
-`settings/<section>.py` ends with its `SETTINGS`.
+`settings/<section>.py` ends with its `SETTINGS`, and `settings/<section>.yaml` is what the
+params.yaml of a new project has of it.
 """
 
 import re

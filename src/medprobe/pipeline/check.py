@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest, quoting
 from medprobe.core.params import RESULT_KINDS, Params, load_params
 from medprobe.core.places import PARAMS
@@ -56,12 +55,6 @@ def check(params: Params) -> None:
     metrics.catalog()  # a plugin's file can be broken
 
 
-def make_rewired_folders(params: Params) -> None:
-    """Make the folders of rewired checkpoints, which DVC demands though a model may have none."""
-    for name in (*params.models.masked, *params.models.encoder):
-        (places.REWIRED / name).mkdir(parents=True, exist_ok=True)
-
-
 def check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
     """Check a section; `where` is its path in params.yaml."""
     return parse_section(kind, choices, f"params.yaml: {where}")
@@ -77,9 +70,6 @@ def _check_benchmarks(params: Params) -> None:
             where = f"params.yaml: benchmarks.{builder}.{name}"
             settings = parse_section(plugin.settings, choices, where)
             benchmarks.check_sources(plugin, settings, where)
-            if name == places.SENTENCES.name:
-                problem = f"'{name}' is the folder of sentence sets"
-                raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
     _check_unique("benchmarks", [name for named in params.benchmarks.values() for name in named])
 
 

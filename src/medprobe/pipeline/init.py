@@ -9,9 +9,11 @@ from typing import Final
 from medprobe import benchmarks
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput
+from medprobe.core.places import PARAMS
+from medprobe.core.plugins import find_plugins
 from medprobe.pipeline import dvc_yaml as pipeline
 
-START: Final = Path(__file__).with_name("params.yaml")
+START: Final = Path(__file__).with_name("params.yaml")  # of a project, without plugins' sections
 WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
 FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
     "expectations",
@@ -32,7 +34,7 @@ def init(folder: Path) -> None:
     Raises:
         BadInput: if one of these files exists, and if git cannot be run.
     """
-    for name in [*FILES, START.name, pipeline.PIPELINE.name]:
+    for name in [*FILES, PARAMS.name, pipeline.PIPELINE.name]:
         if (folder / name).exists():
             raise BadInput(folder / name, "already exists", "choose another folder")
     for builder in benchmarks.list_names():
@@ -45,10 +47,17 @@ def init(folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             copy = shutil.copytree if source.is_dir() else shutil.copyfile
             copy(source, target)
-        shutil.copyfile(START, START.name)
+        PARAMS.write_text(params_text(), encoding="utf-8")
         Path("data").mkdir(exist_ok=True)
         pipeline.write()
         _write_workflow()
+
+
+def params_text() -> str:
+    """The params.yaml of a new project: the kernel's sections, then those of plugins."""
+    plugins = find_plugins("settings").values()
+    parts = [START, *(plugin.path.with_suffix(".yaml") for plugin in plugins)]
+    return "\n".join(part.read_text(encoding="utf-8") for part in parts if part.is_file())
 
 
 def _write_workflow() -> None:

@@ -23,6 +23,8 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.cluster.executor import RAY_SETTINGS, Cluster
 from medprobe.extensions.cluster.files import pack
+from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED
+from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.stages.rewire import rewire
 from medprobe.pipeline.stages.probe import probe
 from papers.diskne import test_classifier
@@ -116,8 +118,8 @@ def project(
     test_classifier.tables().write(places.BENCHMARKS / "diseases")
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "bert").symlink_to(tiny_model("bert"))
-    places.SENTENCES.mkdir(parents=True)
-    (places.SENTENCES / "set-0.txt").write_text("\n".join(test_rewire.SENTENCES) + "\n")
+    SETS.mkdir(parents=True)
+    (SETS / "set-0.txt").write_text("\n".join(test_rewire.SENTENCES) + "\n")
     return tmp_path
 
 
@@ -130,8 +132,8 @@ def probed(method: str, benchmark: str, executor: Executor) -> bytes:
 def rewired(executor: Executor) -> dict[str, bytes]:
     name = "local" if executor is in_this_process else "ray"
     rewire("bert", "set-0", params(name), None, executor)
-    losses = {"losses": (places.LOSSES / "bert/set-0.csv").read_bytes()}
-    return losses | pack(places.REWIRED / "bert/set-0")
+    losses = {"losses": (LOSSES / "bert/set-0.csv").read_bytes()}
+    return losses | pack(REWIRED / "bert/set-0")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.exchange import responses
-from medprobe.extensions.exchange.stages.imported import imported
+from medprobe.extensions.exchange.stages.imported import IMPORTED, imported
 from medprobe.metrics.significance import paired_tests
 from medprobe.pipeline import check
 from medprobe.pipeline.stages.probe import probe
@@ -115,7 +115,7 @@ def test_a_written_answer_is_a_hit_by_the_rule_of_the_export(project: Path) -> N
 
 def test_an_imported_model_is_marked_wherever_it_is_shown(project: Path) -> None:
     assert run("results", "--model", "Some/Model")[0] == 0
-    assert (places.IMPORTED / "Some-Model-imported").is_dir()
+    assert (IMPORTED / "Some-Model-imported").is_dir()
     assert run("results")[0] == 0
     imported(NAME)
     record = lineage.record(
@@ -355,7 +355,7 @@ def test_other_results_are_replaced_only_by_force(project: Path) -> None:
     status, output = run(*command)
     assert status == 2 and "--force" in output
     assert run(*command, "--force")[0] == 0
-    imported_models = sorted(path.parent.name for path in places.IMPORTED.rglob("*.parquet"))
+    imported_models = sorted(path.parent.name for path in IMPORTED.rglob("*.parquet"))
     assert imported_models == ["likelihood", "other"]
 
 
@@ -366,7 +366,7 @@ def test_nothing_names_a_folder_of_the_person(project: Path) -> None:
     path.write_text(json.dumps(content))
     assert run("results")[0] == 0
     imported(NAME)
-    for file in [*places.IMPORTED.rglob("*.json"), *places.RUNS.rglob("*.json")]:
+    for file in [*IMPORTED.rglob("*.json"), *places.RUNS.rglob("*.json")]:
         assert "ada" not in file.read_text()
 
 

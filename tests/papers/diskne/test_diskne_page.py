@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
@@ -15,12 +16,23 @@ from medprobe.report.blocks import Cell, Choice, drawings
 from medprobe.report.breakdowns import breakdowns
 from medprobe.report.figures.rows import systems
 from medprobe.report.results import Results
+from medprobe.report.sections import SingleResult
 
 
 def curves(predictions: Path) -> pd.DataFrame:
     """The losses beside two models' prediction tables, of which one has any."""
     paths = (predictions / model / "classifier/diskne.parquet" for model in ("mine", "other"))
     return losses.table(systems(paths))
+
+
+def test_a_run_has_the_mean_losses_by_epoch(tmp_path: Path) -> None:
+    rows = ["variant,epoch,train,validation", ",1,0.8,0.9", ",1,0.6,0.7", ",2,0.4,0.5"]
+    (tmp_path / "diskne-curves.csv").write_text("\n".join(rows))
+    path = tmp_path / "diskne.parquet"
+    assert f1.series(SingleResult(pd.DataFrame(), METADATA, path, tmp_path, names=False)) == {
+        "train loss/default": [(1, pytest.approx(0.7)), (2, 0.4)],
+        "validation loss/default": [(1, pytest.approx(0.8)), (2, 0.5)],
+    }
 
 
 def results(tmp_path: Path) -> Results:

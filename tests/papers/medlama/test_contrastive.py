@@ -20,6 +20,7 @@ from medprobe.core.params import EngineParams
 from medprobe.core.settings import parse_section
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
+from medprobe.papers.medlama.checkpoints import REWIRED
 from medprobe.papers.medlama.methods.contrastive import Contrastive
 
 NAMES = [
@@ -67,7 +68,7 @@ def prober(tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: Any) 
     """`prober(settings…)`: a method over a tiny model with two sets of two checkpoints each."""
     monkeypatch.chdir(tmp_path)
     for place in range(4):
-        folder = places.REWIRED / "bert" / f"set-{place // 2}" / f"step-{50 + place % 2 * 50}"
+        folder = REWIRED / "bert" / f"set-{place // 2}" / f"step-{50 + place % 2 * 50}"
         rewired(folder, place + 1)
 
     def make(arch: str = "bert", **settings: Any) -> Contrastive:
@@ -171,15 +172,15 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
     whose folder is empty, is left out."""
     for number, cell in enumerate(("set-0+mask_ratio-0.1", "set-0+learning_rate-1e-05"), 7):
         for step in (50, 100):
-            rewired(places.REWIRED / "bert" / cell / f"step-{step}", number + step)
-    (places.REWIRED / "bert/wiki-0").mkdir()
+            rewired(REWIRED / "bert" / cell / f"step-{step}", number + step)
+    (REWIRED / "bert/wiki-0").mkdir()
     swept = {"mask_ratio": {"0.1": None, "0.3": None}, "learning_rate": {"1e-05": None}}
     method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
     passes = [*method.passes()]
     cells = ["set-0/mask_ratio-0.1", "set-0/learning_rate-1e-05"]
     points = [pass_ for cell in cells for pass_ in (cell, f"{cell}/step-50")]
     assert passes == ["set-0", "set-1", "set-0/step-50", *points, "set-1/step-50", "original"]
-    folder = places.REWIRED / "bert/set-0+mask_ratio-0.1"
+    folder = REWIRED / "bert/set-0+mask_ratio-0.1"
     assert method.inputs(cells[0]) == [folder]  # whose steps decide which one is the main one
     assert method.inputs(f"{cells[0]}/step-50") == [folder / "step-50"]
     query = QUERIES.iloc[0]
@@ -210,7 +211,7 @@ def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
         "set-0+temperature-0.1": base | {"temperature": 0.1},
     }
     for seed, (name, content) in enumerate(settings.items()):
-        folder = places.REWIRED / "bert" / name
+        folder = REWIRED / "bert" / name
         for step in (50, 100) if "+" in name else ():
             rewired(folder / f"step-{step}", seed + step)
         (folder / "settings.json").write_text(json.dumps(content))
@@ -241,7 +242,7 @@ def test_a_further_value_of_a_sweep_concerns_the_finished_parts_of_the_base_alon
 ) -> None:
     """Whose points in its curve depend on the values; a worker has the same files."""
     for name in ("set-0", "set-0+mask_ratio-0.3", "set-0+mask_ratio-0.1"):
-        folder = places.REWIRED / "bert" / name
+        folder = REWIRED / "bert" / name
         for step in (50, 100) if "+" in name else ():
             rewired(folder / f"step-{step}", step)
         (folder / "settings.json").write_text(json.dumps({"mask_ratio": 0.5, "layers": 2}))
@@ -253,13 +254,13 @@ def test_a_further_value_of_a_sweep_concerns_the_finished_parts_of_the_base_alon
         "set-0/step-50": ["set-0/step-50", "set-0/settings.json"],
     }.items():
         for method, more in ((before, records[:1]), (after, records)):
-            assert method.inputs(pass_) == [places.REWIRED / "bert" / x for x in [*paths, *more]]
+            assert method.inputs(pass_) == [REWIRED / "bert" / x for x in [*paths, *more]]
     for pass_ in ("set-0/mask_ratio-0.3", "set-0/mask_ratio-0.3/step-50", "original"):
         assert before.inputs(pass_) == after.inputs(pass_)
     task = probing.task(QUERIES, CANDIDATES, 3)
     expected = after.predict(task, "set-0/step-50")
-    for folder in (places.REWIRED / "bert").glob("*/step-*"):
-        if folder != places.REWIRED / "bert/set-0/step-50":
+    for folder in (REWIRED / "bert").glob("*/step-*"):
+        if folder != REWIRED / "bert/set-0/step-50":
             shutil.rmtree(folder)
     pd.testing.assert_frame_equal(
         prober(sets=("set-0",), sweeps=sweeps[1]).predict(task, "set-0/step-50"), expected
@@ -302,15 +303,15 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
         "set-1/step-50",
         "original",
     ]
-    assert method.inputs("set-1") == [places.REWIRED / "bert/set-1"]  # whose steps tell its own
-    assert method.inputs("set-1/step-50") == [places.REWIRED / "bert/set-1/step-50"]
+    assert method.inputs("set-1") == [REWIRED / "bert/set-1"]  # whose steps tell its own
+    assert method.inputs("set-1/step-50") == [REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
     at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
     assert set(at_step["variant"]) == {"", "step-100", "read_layers-1", "read_layers-2"}
     assert set(at_step["replicate"]) == {"set-1"}
     other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
     assert set(other["variant"]) == {"step-50"}
-    folder = places.REWIRED / "bert/set-1"
+    folder = REWIRED / "bert/set-1"
     for row in QUERIES.itertuples():
         deepest = slow(folder / "step-100", NAMES, row.prompt, 3)
         for variant in ("", "step-100"):  # the step in use is a point of its curve
@@ -330,7 +331,7 @@ def test_without_a_step_the_last_checkpoint_is_probed(prober: Any) -> None:
 
 
 def test_a_set_that_is_not_named_is_not_probed(prober: Any) -> None:
-    rewired(places.REWIRED / "bert/stale/step-7", 9)  # without the chosen step
+    rewired(REWIRED / "bert/stale/step-7", 9)  # without the chosen step
     method = prober(sets=("set-1",))
     assert method.passes() == ["set-1", "set-1/step-50", "original"]
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from helpers import probing, tiny
+from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
@@ -22,7 +24,8 @@ from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.papers.medlama import gradients
-from medprobe.papers.medlama.checkpoints import checkpoints, read_settings
+from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, checkpoints, read_settings
+from medprobe.papers.medlama.checks.rewiring import check
 from medprobe.papers.medlama.gradients import add_gradients, free_bytes
 from medprobe.papers.medlama.rewiring import (
     RewireSettings,
@@ -32,8 +35,10 @@ from medprobe.papers.medlama.rewiring import (
     make_pairs,
     train,
 )
+from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 from medprobe.papers.medlama.stages.rewire import read_sentences, rewire, rewire_folder
+from medprobe.pipeline.init import params_text
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
 SENTENCES = [
@@ -272,8 +277,8 @@ def rewired_project(
 ) -> Params:
     """A model of two layers and a sentence set, in the working folder."""
     monkeypatch.chdir(tmp_path)
-    places.SENTENCES.mkdir(parents=True)
-    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    SETS.mkdir(parents=True)
+    (SETS / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "mine").symlink_to(tiny_model("bert"))
     return Params.model_validate(
@@ -289,8 +294,8 @@ def test_the_stage_puts_checkpoints_and_losses_into_their_places(
     tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    places.SENTENCES.mkdir(parents=True)
-    (places.SENTENCES / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
+    SETS.mkdir(parents=True)
+    (SETS / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "mine").symlink_to(tiny_model("bert"))
     params = Params.model_validate(
@@ -301,8 +306,8 @@ def test_the_stage_puts_checkpoints_and_losses_into_their_places(
         }
     )
     rewire("mine", "set-0", params)
-    assert list(checkpoints(places.REWIRED / "mine/set-0")) == [1, 2]
-    assert len((places.LOSSES / "mine/set-0.csv").read_text().split()) == 3
+    assert list(checkpoints(REWIRED / "mine/set-0")) == [1, 2]
+    assert len((LOSSES / "mine/set-0.csv").read_text().split()) == 3
     with pytest.raises(BadInput, match=r"no such sentence set \(did you mean 'set-0'\?\)"):
         rewire("mine", "set-O", params)
     with pytest.raises(BadInput, match="no model 'min'"):
@@ -313,9 +318,9 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
     tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    places.SENTENCES.mkdir(parents=True)
+    SETS.mkdir(parents=True)
     for name in ("pubmed", "wiki"):
-        (places.SENTENCES / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
+        (SETS / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
     places.MODELS.mkdir(parents=True)
     for name in ("bert", "biobert"):
         (places.MODELS / name).symlink_to(tiny_model("bert"))
@@ -333,8 +338,7 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
         for name in ("pubmed", "wiki"):
             rewire(model, name, params)
     settings_by_set = {
-        str(path.relative_to(places.REWIRED)): list(checkpoints(path))
-        for path in places.REWIRED.glob("*/*")
+        str(path.relative_to(REWIRED)): list(checkpoints(path)) for path in REWIRED.glob("*/*")
     }
     assert settings_by_set == {
         "bert/wiki": [1],
@@ -342,11 +346,11 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
         "biobert/pubmed": [2],
         "biobert/wiki": [],
     }
-    assert (places.LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
+    assert (LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
     rewire("biobert", "pubmed", params, ("temperature", "0.5"))
-    plain, varied = (places.LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
+    plain, varied = (LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
     assert plain.read_text() != varied.read_text()
-    assert list(checkpoints(places.REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
+    assert list(checkpoints(REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
     with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
         rewire("biobert", "pubmed", params, ("mask_ratio", "2"))
 
@@ -382,14 +386,14 @@ def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_else
 ) -> None:
     rewire("mine", "set-0", rewired_project, ("layers", "9"))
     assert capsys.readouterr().out == "mine has 2 layers: left out of layers 9\n"
-    assert checkpoints(places.REWIRED / "mine/set-0+layers-9") == {}
-    assert (places.LOSSES / "mine/set-0+layers-9.csv").read_text() == "step,loss\n"
+    assert checkpoints(REWIRED / "mine/set-0+layers-9") == {}
+    assert (LOSSES / "mine/set-0+layers-9.csv").read_text() == "step,loss\n"
     rewire("mine", "set-0", rewired_project, ("layers", "1"))
-    folder = places.REWIRED / "mine/set-0+layers-1"
+    folder = REWIRED / "mine/set-0+layers-1"
     assert load(folder / "step-2", "encoder").config.num_hidden_layers == 1
     assert read_settings(folder)["layers"] == 1
     rewire("mine", "set-0", rewired_project)
-    recorded = read_settings(places.REWIRED / "mine/set-0")
+    recorded = read_settings(REWIRED / "mine/set-0")
     assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
     assert recorded["max_sentences"] == len(SENTENCES)
     deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
@@ -408,7 +412,7 @@ def test_more_sentences_than_a_set_has_are_refused_where_params_yaml_names_them(
         f"params.yaml: sweeps.max_sentences: 100,000 sentences, but set-0.txt has {size}; "
         f"write at most {size}, or take a larger set"
     )
-    assert not (places.REWIRED / "mine").exists()
+    assert not (REWIRED / "mine").exists()
     more = {"max_sentences": size + 1}
     for change, section in (
         ({"rewire": rewired_project.rewire | more}, "rewire"),
@@ -463,6 +467,26 @@ def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
         assert again.max_length == model.max_length
         for name, weight in model.model.state_dict().items():
             assert (again.model.state_dict()[name] == weight).all()
+
+
+def test_a_model_that_is_rewired_on_no_set_has_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC demands it, as `contrastive` depends on it. It contains no file, so nothing is stale."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(params_text().replace("{masked: {}", "{masked: {mine: {}}"))
+    result = CliRunner().invoke(main, ["rewire", "--model", "mine"])
+    assert result.exit_code == 0, result.output
+    assert (REWIRED / "mine").is_dir()
+    assert not [path for path in REWIRED.rglob("*") if path.is_file()]
+    result = CliRunner().invoke(main, ["rewire", "--model", "yours"])
+    assert result.exit_code == 2 and not (REWIRED / "yours").exists()
+
+
+def test_no_benchmark_has_the_name_of_the_folder_of_sentence_sets() -> None:
+    params = Params(benchmarks={"table": {"sentences": {"facts": "facts.csv"}}})
+    with pytest.raises(BadInput, match="'sentences' is the folder of sentence sets"):
+        check(params)
 
 
 def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:

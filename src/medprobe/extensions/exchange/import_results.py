@@ -31,10 +31,10 @@ from medprobe.core.tables import (
 from medprobe.engine import ranking
 from medprobe.extensions.exchange import responses
 from medprobe.extensions.exchange.responses import Response
-from medprobe.extensions.exchange.stages.imported import COLUMNS, prediction_table
+from medprobe.extensions.exchange.stages.imported import COLUMNS, IMPORTED, prediction_table
 from medprobe.methods import K
 
-IMPORTED: Final = "-imported"  # ends the names of models of this kind
+ENDING: Final = "-imported"  # ends the names of models of this kind
 TABLES: Final = (".csv", ".tsv", ".parquet")
 RANKED: Final = "likelihood"  # the method that a ranking by log-likelihoods is
 WRITTEN: Final = "generation"  # what a program calls an answer that the model writes
@@ -98,8 +98,8 @@ def import_results(
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", model or origin.get("model", "")).strip("-_")
     if not stem:
         raise BadInput(path, "it does not say which model answered", "give --model")
-    imported = f"{stem.removesuffix(IMPORTED)[: 60 - len(IMPORTED)]}{IMPORTED}"
-    _write(parts, origin, places.IMPORTED / imported, name, force)
+    imported = f"{stem.removesuffix(ENDING)[: 60 - len(ENDING)]}{ENDING}"
+    _write(parts, origin, IMPORTED / imported, name, force)
     return imported
 
 

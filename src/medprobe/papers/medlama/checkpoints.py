@@ -4,7 +4,18 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from medprobe.core.files import replacing
+
+REWIRED: Final = Path("outputs/rewired")  # a folder for each model, in it one for each rewiring
+LOSSES: Final = Path("outputs/losses")  # by step
+NONE: Final = ".none"  # an empty folder of a model's; no set has this name
 SETTINGS: Final = "settings.json"  # next to the checkpoints
+
+
+def make_folder(model: str) -> None:
+    """Make a model's folder, for a model that is rewired on no set: `contrastive` depends on it."""
+    with replacing(REWIRED / model / NONE) as path:
+        path.mkdir()
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

@@ -1,9 +1,12 @@
 """Sentence sets: text files with one sentence per line."""
 
 from pathlib import Path
+from typing import Final
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.sources.records import read_lines
+
+SENTENCES: Final = Path("data/sentences")
 
 
 def read_sentences(path: Path) -> dict[int, str]:

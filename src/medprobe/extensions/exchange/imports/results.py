@@ -31,11 +31,11 @@ def results(
     PATH  a folder of lm-evaluation-harness, or a table with the columns query_id, prediction
           and score
     """
-    from medprobe.extensions.exchange.import_results import import_results
+    from medprobe.extensions.exchange.import_results import IMPORTED, import_results
 
     options = {"model": model, "benchmark": benchmark, "method": method}
     name = import_results(path, **options, force=force, partial=partial)
-    click.echo(f"copied to {places.IMPORTED / name}; now: write")
+    click.echo(f"copied to {IMPORTED / name}; now: write")
     click.echo(f"  models: {{imported: {{{name}: {{}}}}}}")
     click.echo(f"into params.yaml, then dvc add {places.DATA}, then medprobe repro")
 

@@ -25,6 +25,7 @@ from medprobe.core.tables import (
 )
 from medprobe.methods import K
 
+IMPORTED: Final = Path("data/imported")
 COLUMNS: Final = ["variant", "query_id", "rank", "prediction", "score", "written"]
 KEYS: Final = ["variant", "query_id"]
 ORIGIN: Final = "imported.json"  # in the folder of the model: where its tables came from
@@ -39,7 +40,7 @@ def imported(model: str) -> None:
     Raises:
         BadInput: There are no imported results, or they do not fit the benchmark.
     """
-    folder = places.IMPORTED / model
+    folder = IMPORTED / model
     paths = sorted(folder.glob("*/*.parquet"))
     if not paths:
         raise BadInput(folder, "no imported results", "run `medprobe import results`")

@@ -6,11 +6,13 @@ from typing import Any
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps
+from medprobe.papers.medlama.sentences import SENTENCES
 from medprobe.pipeline.check import check_name, check_settings
 
 
 def check(params: Params) -> None:
     """Refuse the first setting or name that is wrong."""
+    _check_benchmarks(params)
     check_settings(RewireSettings, params.rewire, "rewire")
     for name, sentence_set in params.sentence_sets.items():
         settings = params.rewire | sentence_set.rewire
@@ -26,6 +28,14 @@ def check(params: Params) -> None:
         for setting, values in choices.get("sweeps", {}).items():
             for value in values:
                 check_name(value, params.sweeps.values()[setting], f"{where}.sweeps.{setting}")
+
+
+def _check_benchmarks(params: Params) -> None:
+    """Refuse a benchmark whose folders would be those of the sentence sets."""
+    for builder, named in params.benchmarks.items():
+        if SENTENCES.name in named:
+            problem = f"'{SENTENCES.name}' is the folder of sentence sets"
+            raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
 
 
 def _choices(params: Params) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.core.places import MODELS, REWIRED
+from medprobe.core.places import MODELS
 from medprobe.core.progress import print_above
 from medprobe.core.settings import RankingSettings, Values
 from medprobe.core.tables import SLOT
@@ -27,7 +27,7 @@ from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
-from medprobe.papers.medlama.checkpoints import SETTINGS, checkpoints, read_settings
+from medprobe.papers.medlama.checkpoints import REWIRED, SETTINGS, checkpoints, read_settings
 from medprobe.papers.medlama.settings.sweeps import Swept
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired

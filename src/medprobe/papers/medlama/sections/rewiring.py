@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from medprobe.core import places
+from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED
 from medprobe.report.sections import Section, SingleResult, Steps
 
 
@@ -12,19 +12,19 @@ def find_rewirings(result: SingleResult) -> list[str]:
     start = f"{result.method}.sweeps."
     swept = [name.removeprefix(start) for name in result.settings if name.startswith(start)]
     cells = [f"{name}+{cell.replace('.', '-', 1)}" for name in sets for cell in swept]
-    return [*sets, *(cell for cell in cells if (places.REWIRED / result.model / cell).is_dir())]
+    return [*sets, *(cell for cell in cells if (REWIRED / result.model / cell).is_dir())]
 
 
 def inputs(result: SingleResult) -> list[str]:
     """The folders of their checkpoints."""
-    return [f"{places.REWIRED}/{result.model}/{name}" for name in find_rewirings(result)]
+    return [f"{REWIRED}/{result.model}/{name}" for name in find_rewirings(result)]
 
 
 def losses(result: SingleResult) -> dict[str, Steps]:
     """Their losses by step, a series per sentence set."""
     series = {}
     for name in find_rewirings(result):
-        if (file := places.LOSSES / result.model / f"{name}.csv").is_file():
+        if (file := LOSSES / result.model / f"{name}.csv").is_file():
             table = pd.read_csv(file)
             steps = zip(table["step"].tolist(), table["loss"].tolist(), strict=True)
             series[f"rewiring loss/{name}"] = list(steps)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.papers.medlama.sentences import SENTENCES
 
 
 def list_uses(params: Params, data: Path) -> dict[str, list[str]]:
@@ -11,7 +11,7 @@ def list_uses(params: Params, data: Path) -> dict[str, list[str]]:
 
     What is not in params.yaml is in parentheses.
     """
-    folder = places.SENTENCES.name
+    folder = SENTENCES.name
     sets = {path.stem for path in (data / folder).glob("*.txt")}
     uses = {}
     for name in sorted({*params.sentence_sets, *sets}):

@@ -20,7 +20,7 @@ from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.engine.inspection import count_layers
 from medprobe.engine.load import load
-from medprobe.papers.medlama.checkpoints import SETTINGS
+from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, SETTINGS
 from medprobe.papers.medlama.rewiring import (
     STATE,
     RewireSettings,
@@ -29,7 +29,7 @@ from medprobe.papers.medlama.rewiring import (
     make_pairs,
     newest_step,
 )
-from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 
 
@@ -57,14 +57,14 @@ def rewire(
     settings = parse_section(RewireSettings, choices, "params.yaml: rewire")
     params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
-    target, losses = places.REWIRED / model / name, places.LOSSES / model / f"{name}.csv"
+    target, losses = REWIRED / model / name, LOSSES / model / f"{name}.csv"
     is_used = set_params.models is None or model in set_params.models
     if not is_used or (swept and _is_too_shallow(model, settings, swept)):
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
         return
-    sentences = places.SENTENCES / f"{sentence_set}.txt"
+    sentences = SENTENCES / f"{sentence_set}.txt"
     sections = {
         "sweeps": dict([swept] if swept else []),
         f"sentence_sets.{sentence_set}.rewire": set_params.rewire,

@@ -4,7 +4,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.params import Params
-from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
 from medprobe.pipeline.stages.validate import PASSED, run_gate
 
 
@@ -18,7 +18,7 @@ def validate_sentences(name: str, params: Params) -> None:
     """
     out = places.VALIDATION / "sentences" / name
     (out / PASSED).unlink(missing_ok=True)
-    path = places.SENTENCES / f"{name}.txt"
+    path = SENTENCES / f"{name}.txt"
     sentences = read_sentences(path)
     lines = pd.DataFrame(
         {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
