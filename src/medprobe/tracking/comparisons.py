@@ -29,8 +29,8 @@ from medprobe.tracking.store import Content, Result
 EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
     "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
-    "metric, under the model's best method, which favours models that more methods probed. "
-    "`means.csv` has all methods."
+    "metric, under the model's best method, which favours models that more methods probed. A model "
+    "has none where no method gave it that metric. `means.csv` has all methods."
 )
 LOGGED: Final = ("difference", "p")  # p is the one that decides: the larger of both questions
 
@@ -65,10 +65,11 @@ def _by_model(single: Sequence[Result], params: Params) -> list[Result]:
 
 def _means(model: str, results: Sequence[Result], params: Params) -> Content:
     """Of each benchmark the main metric's mean over relations, under the model's best method."""
-    tables = []
+    tables, main_metrics = [], dict[str, str]()
     for result in results:
         path = places.PREDICTIONS / model / result.method / f"{result.benchmark}.parquet"
         rows, metadata = runs.scored_rows(path, params)
+        main_metrics[result.benchmark] = metadata.primary_metric
         rows = select_means(rows[rows["method"] == main_variant(rows)])
         if len(rows):
             metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
@@ -76,8 +77,9 @@ def _means(model: str, results: Sequence[Result], params: Params) -> Content:
     values: dict[str, float] = {}
     settings: dict[str, Any] = {}
     table = pd.concat([pd.DataFrame(columns=COMPARISON), *tables])
-    for benchmark, rows in table.groupby("benchmark"):
-        is_lower = catalog()[rows["metric"].iloc[0]].better == "lower"
+    is_main = table["metric"] == table["benchmark"].map(main_metrics)  # the others: perplexities
+    for benchmark, rows in table[is_main].groupby("benchmark"):
+        is_lower = catalog()[main_metrics[str(benchmark)]].better == "lower"
         best = rows.sort_values("value", ascending=is_lower, kind="stable").iloc[0]
         values[word(f"{MAIN}{benchmark}")] = float(best["value"])
         settings |= {f"{benchmark}.{name}": best[name] for name in ("method", "metric", "subset")}

@@ -19,8 +19,8 @@ MAIN: Final = "main_"
 MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
 EDGES: Final = ("low", "high")
-WIDTH: Final = 13  # characters of a name that a column's head shows
-TIED: Final = "_tied"  # ends the names of accuracies with ties shared, a check
+WIDTH: Final = 12  # characters of a name that a column's head shows
+CHECKS: Final = ("_tied", "_by_answer", "_without_subject")  # end accuracies counted otherwise
 
 
 def main_variant(rows: pd.DataFrame) -> str:
@@ -38,7 +38,7 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     Returns:
         `main_<metric>`, the mean over relations on the main subset; `more_on_<subset>`, the same on
         other subsets; `more_<name>`, the headlines of sections, such as `more_trust_auroc`;
-        `more_<metric>`, other metrics on the main subset.
+        `more_<metric>`, other metrics on the main subset; acc@k is `more_at_<k>`.
     """
     means = select_means(rows)
     if means.empty:
@@ -58,8 +58,8 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
         numbers = section.headlines(rows, main_subset, means)
         values |= {f"{MORE}{name}": value for name, value in numbers.items()}
     for name in catalog():
-        if name in on_main.index and name != metric and not name.endswith(TIED):
-            values[f"{MORE}{name}"] = on_main.loc[name, "value"]
+        if name in on_main.index and name != metric and not name.endswith(CHECKS):
+            values[f"{MORE}{name.removeprefix('acc_')}"] = on_main.loc[name, "value"]
     shown: dict[str, tuple[str, float]] = {}  # by what a column's head shows
     for key, value in values.items():
         if pd.notna(value):

@@ -37,7 +37,7 @@ from medprobe.tracking.store import Content, Dataset, Result
 
 Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
-LAYOUT: Final = 4  # of what a run holds: another number logs all results again
+LAYOUT: Final = 5  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
@@ -59,7 +59,8 @@ def of(path: Path, params: Params, *, fresh: bool) -> Result:
 
 def _describe(metadata: Metadata) -> str:
     title = metrics.catalog()[metadata.primary_metric].title
-    lines = [metadata.description, f"Main metric: {title}", f"Licence: {metadata.licence}"]
+    about = metadata.description[:1].upper() + metadata.description[1:]
+    lines = [about, f"Main metric: {title}", f"Licence: {metadata.licence}"]
     return "\n\n".join([*lines, metadata.citation])
 
 
