@@ -180,10 +180,11 @@ def test_every_setting_is_one(page: Path) -> None:
 
 
 def tried(page: Path) -> Iterator[list[str]]:
-    """The settings of each `dvc exp run` of a page."""
-    for command in typed(page):
-        if command[:3] == ["dvc", "exp", "run"]:
-            yield [value for flag, value in itertools.pairwise(command) if flag == "-S"]
+    """The settings of each `dvc exp run` of a page, and those that its text names alone."""
+    alone = [shlex.split(word) for word in words(page) if word.startswith("-S ")]
+    runs = [command for command in typed(page) if command[:3] == ["dvc", "exp", "run"]]
+    for command in [*runs, *alone]:
+        yield [value for flag, value in itertools.pairwise(command) if flag == "-S"]
 
 
 def test_experiments_set_what_can_be_set() -> None:
@@ -192,8 +193,11 @@ def test_experiments_set_what_can_be_set() -> None:
         params = yaml.safe_load(text(ROOT / "params.yaml"))
         for override in overrides:
             keys, _, value = override.partition("=")
-            *parents, last = keys.split(".")
-            functools.reduce(dict.__getitem__, parents, params)[last] = yaml.safe_load(value)
+            is_new = keys.startswith("+")
+            *parents, last = keys.lstrip("+").split(".")
+            section = functools.reduce(dict.__getitem__, parents, params)
+            assert is_new == (last not in section), f"{override}: DVC refuses it"
+            section[last] = yaml.safe_load(value)
         check.check(parse_section(Params, params, "params.yaml"))
 
 

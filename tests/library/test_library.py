@@ -248,3 +248,15 @@ def test_a_model_is_probed_while_it_trains(tiny_model: TinyModel, tmp_path: Path
     assert [line["step"] for line in probing.history] == [4, 8, 10]
     assert probing.history[-1]["probe_acc_at_1"] == with_it["acc_at_1"]
     assert all(line in history for line in probing.history)
+
+
+def test_a_trainer_without_tokenizer_stops_before_it_trains(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    network = transformers.AutoModelForMaskedLM.from_pretrained(tiny_model("bert"))
+    arguments = transformers.TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)
+    probing = medprobe.callback("facts.csv", "mask_average", every=100)
+    data = [{"input_ids": [1, 2], "labels": [1, 2]}]
+    trainer = transformers.Trainer(network, arguments, train_dataset=data, callbacks=[probing])
+    with pytest.raises(BadInput, match="no tokenizer; give it processing_class=tokenizer"):
+        trainer.train()

@@ -39,6 +39,7 @@ def sample(force: bool) -> None:
         raise BadInput(places.DATA, "already has files", "move them, or replace them by --force")
     params = check.loaded()
     write(places.DATA, params.sample, params.seed)
+    click.echo(f"wrote the sample world into {places.DATA}/")
 
 
 class Imports(click.Group):

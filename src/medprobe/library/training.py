@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from medprobe.core.errors import BadInput
 from medprobe.library.model import load
 from medprobe.library.probing import probe
 
@@ -37,19 +38,26 @@ def callback(
         The callback. Its attribute `history` is the list of logged lines.
 
     Raises:
-        BadInput: when it probes, as `probe` does.
+        BadInput: at the first step, if the trainer has no tokenizer; when it probes, as `probe` does.
 
     Example:
         >>> probing = callback(
         ...     "facts.csv", "mask_average", every=100, prompts="prompts.csv"
         ... )  # doctest: +SKIP
-        >>> trainer = Trainer(model, arguments, callbacks=[probing])  # doctest: +SKIP
+        >>> trainer = Trainer(
+        ...     model, arguments, processing_class=tokenizer, callbacks=[probing]
+        ... )  # doctest: +SKIP
     """
     from transformers import TrainerCallback
 
     class ProbeCallback(TrainerCallback):
         def __init__(self) -> None:
             self.history: list[dict[str, float]] = []
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+            if objects.get("processing_class") is None:
+                remedy = "give it processing_class=tokenizer"
+                raise BadInput("callback", "the trainer has no tokenizer", remedy)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
             if state.global_step % every == 0 or state.global_step == state.max_steps:
