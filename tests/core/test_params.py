@@ -47,6 +47,10 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "models: {masked: {a: {publishd: x}}}",
             "unknown key models.masked.a.publishd (did you mean 'published'?)",
         ),
+        (
+            "models: {bert: {a: {}}}",
+            "unknown key models.bert; choose one of masked, encoder, causal, chat, seq2seq",
+        ),
         ("seed: many", "seed: Input should be a valid integer"),
         ("engine: {precision: float8}", "engine.precision: Input should be 'float32', "),
         (
@@ -60,7 +64,7 @@ def with_sections(tmp_path: Path, text: str) -> Path:
         ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
         (
             "models: {masked: {../up: {}}}",
-            "masked: '../up' is not a valid name; a name is of letters",
+            "masked: '../up' is not a valid name; a name is of a to z",
         ),
         ("sentence_sets: {$(id): {}}", "sentence_sets: '$(id)' is not a valid name"),
         (
@@ -99,6 +103,10 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (
+            "seed: 1\ntrack:\n\ttext: true",
+            "line 3: found character that cannot start any token; indent by spaces, not by a tab",
+        ),
         ("models: [", "not YAML: line 2: did not find expected"),
         ("seed: 1\nseed: 2", 'not YAML: line 2: found duplicate key "seed"'),
         ("seed: !!python/name:os.system", "could not determine a constructor for the tag"),
@@ -237,6 +245,15 @@ def test_a_folder_that_no_kind_lists_is_a_warning(
     chosen = params.load_params(edited(tmp_path, "folders/stray", "/a"))
     check.check(chosen)
     assert "folders: no kind of models lists 'stray'" in capsys.readouterr().err
+
+
+def test_a_benchmark_that_no_method_probes_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check.check(params.load_params(ROOT / "params.yaml"))
+    assert "none probes" not in capsys.readouterr().err
+    check.check(params.load_params(edited(tmp_path, "benchmarks/lipid/unasked", {})))
+    assert "methods: none probes the benchmark 'unasked'" in capsys.readouterr().err
 
 
 def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:

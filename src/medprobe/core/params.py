@@ -5,6 +5,7 @@ in its file. `check.py` validates all of `params.yaml` against these classes. Pa
 add sections, and kinds of models (`core.settings`).
 """
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
@@ -298,14 +299,18 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         BadInput: With the key that is wrong, and what was expected there.
     """
     try:
-        sections = YAML(typ="safe").load(path.read_text(encoding="utf-8")) or {}  # as DVC does
+        text = path.read_text(encoding="utf-8")
+        sections = YAML(typ="safe").load(text) or {}  # as DVC does
     except FileNotFoundError:
         raise BadInput(path, "no such file", "run medprobe in the project's folder") from None
     except UnicodeDecodeError as error:
         raise BadInput(path, f"not UTF-8 at byte {error.start}", "save it as UTF-8") from None
     except MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise BadInput(path, f"not YAML: {line}{error.problem}") from None
+        mark = error.problem_mark
+        line = f"line {mark.line + 1}: " if mark else ""
+        is_tab = mark and re.match(rf"(.*\n){{{mark.line}}}\s*\t", text)
+        remedy = "indent by spaces, not by a tab" if is_tab else ""
+        raise BadInput(path, f"not YAML: {line}{error.problem}", remedy) from None
     except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None
     if not isinstance(sections, dict):

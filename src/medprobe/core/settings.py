@@ -141,9 +141,9 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
                 raise BadInput(where, problem["msg"]) from None
             raise BadInput(where, f"{key}: {problem['msg']}{value}") from None
         siblings = _keys_beside(section_type, problem["loc"])
-        raise BadInput(
-            where, f"unknown key {key}{nearest(str(problem['loc'][-1]), siblings)}"
-        ) from None
+        similar = nearest(str(problem["loc"][-1]), siblings)
+        remedy = "" if similar or not siblings else f"choose one of {', '.join(siblings)}"
+        raise BadInput(where, f"unknown key {key}{similar}", remedy) from None
 
 
 def _invalid_name(where: object, loc: list[str]) -> BadInput:
@@ -151,7 +151,7 @@ def _invalid_name(where: object, loc: list[str]) -> BadInput:
     *parents, name = loc
     problem = f"{'.'.join(parents)}: {name!r} is not a valid name"
     suggestion = re.sub("[^A-Za-z0-9_-]+", "-", name.rpartition("/")[2]).strip("-_")[:60]
-    remedy = "a name is of letters, digits, _ and -, begins with a letter or digit, at most 60 long"
+    remedy = "a name is of a to z, A to Z, digits, _ and -, begins with no _ or -, at most 60 long"
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and suggestion:
         remedy = f"choose one of your own, and say in fetch: {{{suggestion}: {{hub: {name}}}}}"
     return BadInput(where, problem, remedy)

@@ -48,11 +48,21 @@ def check(params: Params) -> None:
     for kind, methods in params.methods.items():
         for method, by_benchmark in methods.items():
             _check_method(params, kind, method, by_benchmark)
+    _warn_of_unprobed(params)
     executors = ["local", *find_plugins("executors")]
     check_name(params.engine.executor, executors, "engine.executor")
     for plugin in find_plugins("checks").values():
         load_module(plugin).check(params)
     metrics.catalog()  # a plugin's file can be broken
+
+
+def _warn_of_unprobed(params: Params) -> None:
+    """Print a line for each benchmark that no method probes, unless results come from elsewhere."""
+    if any(params.models.kind(name) in RESULT_KINDS for name in params.models.all()):
+        return
+    by_method = [names for methods in params.methods.values() for names in methods.values()]
+    for name in sorted(params.benchmark_names.difference(*by_method)):
+        print_above(f"warning: params.yaml: methods: none probes the benchmark '{name}'")
 
 
 def check_settings(kind: type[Section], choices: Choices, where: str) -> Section:

@@ -39,6 +39,8 @@ def init(folder: Path) -> None:
             raise BadInput(folder / name, "already exists", "choose another folder")
     for builder in benchmarks.list_names():
         benchmarks.find(builder)  # fails before a file is written where an extra is not installed
+    if not shutil.which("git"):
+        raise BadInput("git", "cannot be run", "install git, which DVC needs")
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         _git()
@@ -79,9 +81,9 @@ def _source() -> Path:
 
 def _git() -> None:
     """Create the repository that DVC needs, unless the folder is in one."""
-    try:
-        status = subprocess.run(["git", "rev-parse"], capture_output=True, check=False)
-        if status.returncode != 0:
-            subprocess.run(["git", "init", "--quiet"], capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        raise BadInput("git", "cannot be run", "install git, which DVC needs") from None
+    status = subprocess.run(["git", "rev-parse"], capture_output=True, check=False)
+    if status.returncode != 0:
+        try:
+            subprocess.run(["git", "init", "--quiet"], capture_output=True, check=True, text=True)
+        except subprocess.CalledProcessError as error:
+            raise BadInput("git init", error.stderr) from None

@@ -371,7 +371,7 @@ def read_csv_rows(
     except csv.Error as error:
         raise BadInput(row_places[0], f"not CSV: {error}", remedy) from None
     if not names:
-        raise BadInput(path, "empty, expected a line of column names", get)
+        raise BadInput(path, "empty, expected a line of column names", "save or download it again")
 
 
 def _split_rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
