@@ -38,7 +38,7 @@ def callback(
         The callback. Its attribute `history` is the list of logged lines.
 
     Raises:
-        BadInput: at the first step, if the trainer has no tokenizer; when it probes, as `probe` does.
+        BadInput: before training, if the trainer has no tokenizer; when it probes, as `probe` does.
 
     Example:
         >>> probing = callback(

@@ -153,8 +153,10 @@ def _benchmark_of(ids: Iterator[str | None] | pd.Series, path: Path) -> str:
         if wanted & set(read_table(places.BENCHMARKS / name / "queries.parquet", [])["query_id"])
     ]
     if len(fitting or built) != 1:
-        problem = f"it may be of any of {', '.join(fitting or built) or 'no benchmark'}"
-        raise BadInput(path, problem, "build the benchmark, and give --benchmark")
+        if not built:
+            raise BadInput(path, "no benchmark is built", "run `medprobe repro`")
+        problem = f"it may be of any of {', '.join(fitting or built)}"
+        raise BadInput(path, problem, "give --benchmark")
     return (fitting or built)[0]
 
 
