@@ -1,9 +1,9 @@
 """All pictures of the documents, taken in a headless browser (see `browser.py`):
 
-python -m bench.pictures ../drugs
+python -m bench.pictures ../drugs ../results
 
-They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and
-of the project in ../drugs that docs/tutorial.md makes.
+They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, of
+the project in ../drugs that docs/tutorial.md makes, and of that in ../results of docs/results.md.
 """
 
 import json
@@ -46,6 +46,10 @@ TUTORIAL: Final[dict[str, View]] = {
         *("outputs/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
         "#query table",
     ),
+}
+
+RESULTS: Final[dict[str, View]] = {
+    "results": ("reports/index.html", 1280, 820, False, "#leaderboard .bars")
 }
 
 
@@ -115,10 +119,13 @@ def main() -> None:
     """Take all pictures."""
     if reason := find_missing():
         sys.exit(f"no browser: {reason}")
-    if len(sys.argv) != 2:
-        sys.exit("expected: python -m bench.pictures FOLDER, the project of docs/tutorial.md")
+    if len(sys.argv) != 3:
+        sys.exit(
+            "expected: python -m bench.pictures TUTORIAL RESULTS, the projects of two documents"
+        )
     of_page(REPORTS, VIEWS)
     of_page(Path(sys.argv[1]), TUTORIAL)
+    of_page(Path(sys.argv[2]), RESULTS)
     of_mlflow()
 
 

@@ -1,0 +1,143 @@
+"""docs/results.md, from the numbers of its project.
+
+    python -m bench.results PROJECT   # take the numbers over from a project that has been run
+    python -m bench.results           # write the page anew from the numbers in docs/results/
+
+The project has the settings docs/results/params.yaml. What is taken over contains no text of the
+benchmarks: numbers of relations and of all, differences with their tests, and the hashes of inputs.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+import pandas as pd
+import yaml
+
+FOLDER: Final = Path("docs/results")
+PAGE: Final = Path("docs/results.md")
+ACCURACIES: Final = ("acc_at_1", "acc_at_5", "acc_at_10")
+METRICS: Final = (
+    *(*ACCURACIES, "unanswered", "judged_right", "called_true", "auroc"),
+    *("perplexity", "perplexity_geometric_mean"),
+)
+LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.tokenizers")
+
+
+def take_over(project: Path) -> None:
+    """Copy the numbers of a project, the hashes of what they follow from, and what they cost."""
+    numbers = pd.read_csv(project / "reports/comparison.csv")
+    numbers[numbers["metric"].isin(METRICS)].to_csv(FOLDER / "numbers.csv", index=False)
+    tests = pd.read_csv(project / "reports/significance.csv")
+    tests[tests["metric"].isin(METRICS)].to_csv(FOLDER / "differences.csv", index=False)
+    stages = yaml.safe_load((project / "dvc.lock").read_text("utf-8"))["stages"].values()
+    read = {row["path"]: row["md5"] for stage in stages for row in stage["deps"]}
+    made = {row["path"]: row["md5"] for stage in stages for row in stage["outs"]}
+    kept = {path: md5 for path, md5 in read.items() if path.startswith("data/")}
+    kept |= {path: md5 for path, md5 in made.items() if path.startswith("outputs/models/")}
+    runs = {
+        path.relative_to(project / "outputs/runs").with_suffix("").as_posix(): json.loads(
+            path.read_text("utf-8")
+        )
+        for path in sorted((project / "outputs/runs").rglob("*.json"))
+    }
+    [versions] = {tuple(run[name] for name in LIBRARIES) for run in runs.values()}
+    [code] = [
+        line.removeprefix("medprobe==")
+        for line in (project / "requirements.lock").read_text("utf-8").splitlines()
+        if line.startswith("medprobe==")
+    ]
+    made_of = {"code": code, **dict(zip(LIBRARIES, versions, strict=True)), "md5": kept}
+    text = json.dumps(made_of, indent=1, sort_keys=True) + "\n"
+    (FOLDER / "made-of.json").write_text(text, "utf-8")
+    cost = pd.DataFrame(
+        [(name, run["device"], run["seconds"], run["tokens"]) for name, run in runs.items()],
+        columns=["result", "device", "seconds", "tokens"],
+    )
+    cost.to_csv(FOLDER / "cost.csv", index=False)
+
+
+class Numbers:
+    """What the page's template asks for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.numbers = pd.read_csv(folder / "numbers.csv")
+        self.tests = pd.read_csv(folder / "differences.csv")
+
+    def row(self, benchmark: str, subset: str, model: str, method: str, metric: str) -> pd.Series:
+        """The macro number of a model."""
+        wanted = {
+            "benchmark": benchmark, "subset": subset, "relation": "macro", "model": model,
+            "method": method, "metric": metric,
+        }  # fmt: skip
+        found = self.numbers
+        for column, value in wanted.items():
+            found = found[found[column] == value]
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} numbers of {wanted}")
+        return found.iloc[0]
+
+    def value(self, *where: str) -> float:
+        """The number alone."""
+        return float(self.row(*where)["value"])
+
+    def percent(self, *where: str) -> str:
+        """The number in per cent."""
+        return f"{self.value(*where):.1%}".replace("%", " %")
+
+    def interval(self, *where: str) -> str:
+        """The number in per cent, with its interval for these queries."""
+        row = self.row(*where)
+        return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+
+    def judged(self, way: str) -> str:
+        """How SmolLM2 judges statements: told apart, judged right and called true."""
+        where = ("medlama-few", "full", "smollm2", f"judgment:{way}")
+        return " | ".join(self.percent(*where, m) for m in ("auroc", "judged_right", "called_true"))
+
+    def difference(self, benchmark: str, subset: str, one: str, other: str) -> str:
+        """A row of the tests of acc@1: `model method` against `model method`."""
+        tests = self.tests[
+            (self.tests["benchmark"] == benchmark)
+            & (self.tests["subset"] == subset)
+            & (self.tests["metric"] == "acc_at_1")
+            & (self.tests["model_a"] + " " + self.tests["method_a"] == one)
+            & (self.tests["model_b"] + " " + self.tests["method_b"] == other)
+        ]
+        if len(tests) != 1:
+            raise LookupError(f"{len(tests)} tests of {one} against {other} on {benchmark}")
+        row = tests.iloc[0]
+        points = f"{100 * row['difference']:+.1f}".replace("-", "−")
+        low, high = (f"{100 * row[f'{end}_relation']:+.1f}" for end in ("low", "high"))
+        ends = f"[{low}, {high}]".replace("-", "−")
+        return f"{points} {ends} | {p_value(row['p_holm'])} | {p_value(row['p_relation_holm'])}"
+
+
+def p_value(p: float) -> str:
+    """A p-value as papers print it."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def page() -> str:
+    """The text of docs/results.md."""
+    template = (FOLDER / "results.md.jinja").read_text("utf-8")
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    made_of: dict[str, Any] = json.loads((FOLDER / "made-of.json").read_text("utf-8"))
+    names: dict[str, Any] = {"n": Numbers(FOLDER), "made_of": made_of}
+    return environment.from_string(template).render(names)
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("project", type=Path, nargs="?", help="a project that has been run")
+    if project := parser.parse_args().project:
+        take_over(project)
+    PAGE.write_text(page(), "utf-8")
+    print(PAGE)
+
+
+if __name__ == "__main__":
+    main()
