@@ -45,6 +45,7 @@ def repro(jobs: int) -> None:
         stages = find_stale_stages(tidy=True)
         if write_outdated(stages):
             stages = find_stale_stages(tidy=True)
+        signal.siginterrupt(signal.SIGINT, True)  # polars, imported there, restarts system calls
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
             return
