@@ -192,7 +192,7 @@ def _answer(
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
     status: Any = 1
     try:
-        command = run_dvc if script == "dvc" else next(iter(scripts)).load()
+        command: Any = run_dvc if script == "dvc" else next(iter(scripts)).load()
         # `medprobe`, called, would ask the server again
         status = (command.main if script == "medprobe" else command)() or 0
     except SystemExit as end:
