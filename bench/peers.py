@@ -197,7 +197,7 @@ def measure(
     queries, names = len(tables.queries), tables.candidates["name"].nunique()
     note = "" if checkpoint == model else ", with a start token"
     threads = os.environ["OMP_NUM_THREADS"]
-    print(f"{model.name}{note}: {queries:,} queries × {names:,} names, threads: {threads}")
+    print(f"{model.name}{note}: queries: {queries:,}, names: {names:,}, threads: {threads}")
     with cpu_seconds() as seconds:
         run_lm_eval(checkpoint, scratch / TASKS, scratch / "results", batch)
     theirs = read_lm_eval(scratch / "results", checkpoint, tables)
