@@ -142,7 +142,7 @@ def test_the_programs_of_an_environment_that_is_not_activated_come_first() -> No
 
 
 @pytest.mark.dvc
-def test_dvc_repeats_no_advice(tmp_path: Path) -> None:
+def test_dvc_repeats_no_advice_on_git(tmp_path: Path) -> None:
     """In a fork of the server, and in a process of its own."""
     (tmp_path / "dvc.yaml").write_text("stages: {one: {cmd: date > one, outs: [one]}}\n")
     for command in (["git", "init", "--quiet"], ["dvc", "init", "--quiet"]):
@@ -161,6 +161,5 @@ def test_dvc_repeats_no_advice(tmp_path: Path) -> None:
             check=True,
         )
         printed.append(process.stdout)
-    for advice in ("To track the changes with git", "Use `dvc push`"):
-        assert [advice in text for text in printed] == [True, False, False]
+    assert ["To track the changes with git" in text for text in printed] == [True, False, False]
     assert all("Running stage 'one'" in text for text in printed)

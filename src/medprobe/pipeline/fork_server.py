@@ -25,7 +25,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module, metadata
 from typing import Any, Final
 
@@ -45,7 +45,10 @@ SETTINGS: Final = {  # as this package sets them before it imports these librari
 }
 PER_COMMAND: Final = re.compile(rf"DVC_.*|OLDPWD|PS1|PWD|SHLVL|_|{SOCKET}")  # variables
 ADVICE: Final = "dvc.repo.scm_context"  # the logger of what to add to git, after each stage
-DVC: Final = (sys.executable, "-c", f"import {__name__} as server; exit(server.run_dvc())")
+DVC: Final = (  # `dvc` without this advice, where no server runs it
+    *(sys.executable, "-c"),
+    f"import dvc.cli, logging; logging.getLogger({ADVICE!r}).setLevel(30); exit(dvc.cli.main())",
+)
 ACCEPTED: Final = b"+"
 PEER: Final = struct.Struct("3i")  # of a socket: process, user and group at its other end
 
@@ -114,19 +117,6 @@ def _is_own(connection: socket.socket) -> bool:
     return bool(PEER.unpack(peer)[1] == os.getuid())
 
 
-def run_dvc() -> int:
-    """Run DVC's command of `sys.argv`, without its advice to add files to git and to push.
-
-    The lines of DVC's log and of the stages are printed: the log holds the standard output that it
-    found at import, and stages inherit it. What `dvc repro` writes itself is that advice.
-    """
-    from dvc.cli import main
-
-    logging.getLogger(ADVICE).setLevel(logging.WARNING)
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-        return int(main())
-
-
 def serve(group: int | None) -> None:
     """Fork for each client, until the process that started this one ends.
 
@@ -190,10 +180,11 @@ def _answer(
     os.environ.update(environment)
     sys.argv = [script, *arguments]
     sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    if script == "dvc":
+        logging.getLogger(ADVICE).setLevel(logging.WARNING)
     status: Any = 1
     try:
-        command: Any = run_dvc if script == "dvc" else next(iter(scripts)).load()
-        # `medprobe`, called, would ask the server again
+        command = next(iter(scripts)).load()  # `medprobe`, called, would ask the server again
         status = (command.main if script == "medprobe" else command)() or 0
     except SystemExit as end:
         status = end.code or 0
