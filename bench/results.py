@@ -9,6 +9,7 @@ benchmarks: numbers of relations and of all, differences with their tests, and t
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.
 
 
 def take_over(project: Path) -> None:
-    """Copy the numbers of a project, the hashes of what they follow from, and what they cost."""
+    """Copy the numbers of a project, and the hashes of what they follow from."""
     numbers = pd.read_csv(project / "reports/comparison.csv")
     numbers[numbers["metric"].isin(METRICS)].to_csv(FOLDER / "numbers.csv", index=False)
     tests = pd.read_csv(project / "reports/significance.csv")
@@ -37,26 +38,19 @@ def take_over(project: Path) -> None:
     made = {row["path"]: row["md5"] for stage in stages for row in stage["outs"]}
     kept = {path: md5 for path, md5 in read.items() if path.startswith("data/")}
     kept |= {path: md5 for path, md5 in made.items() if path.startswith("outputs/models/")}
-    runs = {
-        path.relative_to(project / "outputs/runs").with_suffix("").as_posix(): json.loads(
-            path.read_text("utf-8")
-        )
-        for path in sorted((project / "outputs/runs").rglob("*.json"))
+    files = sorted((project / "outputs/runs").rglob("*.json"))
+    runs = [json.loads(path.read_text("utf-8")) for path in files]
+    [versions] = {tuple(run[name] for name in LIBRARIES) for run in runs}
+    locked = (project / "requirements.lock").read_text("utf-8")
+    [(version, code)] = re.findall(r"^medprobe==(\S+) # code (\w+)$", locked, re.MULTILINE)
+    made_of = {
+        "version": version,
+        "code": code,
+        **dict(zip(LIBRARIES, versions, strict=True)),
+        "md5": kept,
     }
-    [versions] = {tuple(run[name] for name in LIBRARIES) for run in runs.values()}
-    [code] = [
-        line.removeprefix("medprobe==")
-        for line in (project / "requirements.lock").read_text("utf-8").splitlines()
-        if line.startswith("medprobe==")
-    ]
-    made_of = {"code": code, **dict(zip(LIBRARIES, versions, strict=True)), "md5": kept}
     text = json.dumps(made_of, indent=1, sort_keys=True) + "\n"
     (FOLDER / "made-of.json").write_text(text, "utf-8")
-    cost = pd.DataFrame(
-        [(name, run["device"], run["seconds"], run["tokens"]) for name, run in runs.items()],
-        columns=["result", "device", "seconds", "tokens"],
-    )
-    cost.to_csv(FOLDER / "cost.csv", index=False)
 
 
 class Numbers:
