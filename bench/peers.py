@@ -26,7 +26,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import transformers
 
@@ -108,7 +108,16 @@ def run_lm_eval(model: Path, tasks: Path, results: Path, batch: int) -> None:
     Raises:
         BadInput: It failed.
     """
-    command = [PROGRAM, "run", "--model", "hf", "--device", "cpu", "--batch_size", str(batch)]
+    command: list[str | Path] = [
+        PROGRAM,
+        "run",
+        "--model",
+        "hf",
+        "--device",
+        "cpu",
+        "--batch_size",
+        str(batch),
+    ]
     command += ["--model_args", f"pretrained={model},dtype=float32", "--include_path", tasks]
     command += ["--tasks", "medprobe_medlama_full", "--output_path", results, "--log_samples"]
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -174,7 +183,7 @@ def of_full(tables: BenchmarkTables) -> BenchmarkTables:
 
 def with_start_token(model: Path, folder: Path) -> Path:
     """The model, or its copy in a folder whose tokenizer begins a text with the start token."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model)
     if tokenizer("a")["input_ids"][0] in tokenizer.all_special_ids:
         return model
     tokenizer.add_bos_token = True

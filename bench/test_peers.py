@@ -26,6 +26,7 @@ def theirs(tables: BenchmarkTables, tmp_path: Path) -> peers.Outcome:
     return peers.read_lm_eval(tmp_path, FIXTURE / "small", tables)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [peers.EVERY, peers.LISTS, peers.PROOF])
 def test_each_way_agrees_with_lm_eval(
     way: str, tables: BenchmarkTables, theirs: peers.Outcome
