@@ -23,6 +23,7 @@ from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins
 from medprobe.core.settings import parse_section
+from medprobe.papers.medlama import checkpoints
 from medprobe.pipeline import check
 
 FOLDER_PAGES = folder_pages.list_pages()
@@ -108,7 +109,8 @@ def test_every_command_stands_in_a_document() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_path_exists(page: Path) -> None:
     roots = {path.name for path in ROOT.iterdir()}
-    made_paths = [str(path) for name, path in vars(places).items() if name.isupper()]
+    made = {**vars(places), **vars(checkpoints)}
+    made_paths = [str(path) for name, path in made.items() if name.isupper()]
     for word in words(page):
         if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:
             continue
