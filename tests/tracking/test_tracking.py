@@ -82,7 +82,7 @@ def test_results_are_logged_once() -> None:
 def test_metrics_are_found_without_quotes_and_name_their_data() -> None:
     client = connect()
     experiment = client.get_experiment_by_name("made_up")
-    assert "made-up facts" in experiment.tags["mlflow.note.content"]
+    assert "Made-up facts" in experiment.tags["mlflow.note.content"]
     query = "metrics.main_acc_at_1 > 0.7 and metrics.more_low > 0"
     [run] = client.search_runs([experiment.experiment_id], query)
     assert run.data.tags["model"] == "taught"
