@@ -20,6 +20,7 @@ from medprobe.core import code, parts, plugins
 from medprobe.core.errors import BadInput
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline import fork_server
+from medprobe.pipeline.init import params_text
 
 EXTENDING = (ROOT / "docs/how-to/extending.md").read_text(encoding="utf-8")
 WRITTEN = {  # by path, the files that extending.md has a reader write
@@ -71,7 +72,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a clone, with the plugins of extending.md."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"params.yaml": "", **WRITTEN})
+    write(tmp_path, {"params.yaml": params_text(), **WRITTEN})
     return tmp_path
 
 

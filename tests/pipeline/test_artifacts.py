@@ -13,6 +13,7 @@ from helpers import ROOT
 from helpers.project import environment
 from medprobe.core.params import Params, load_params
 from medprobe.pipeline.artifacts import artifacts
+from medprobe.pipeline.init import params_text
 from medprobe.pipeline.outdated import write_outdated
 
 SMALL = Params(
@@ -73,7 +74,7 @@ def test_a_model_that_is_added_gets_its_entry(
 ) -> None:
     """By `medprobe repro` and `plan`, without `medprobe pipeline`."""
     monkeypatch.chdir(tmp_path)
-    content = yaml.safe_load((ROOT / "src/medprobe/pipeline/params.yaml").read_text())
+    content = yaml.safe_load(params_text())
     Path("params.yaml").write_text(yaml.safe_dump(content))
     Path("dvc.yaml").write_text("# Written by `medprobe pipeline`\n")
     assert write_outdated([]) and not write_outdated([])

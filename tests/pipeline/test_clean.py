@@ -173,7 +173,8 @@ def test_a_wrong_file_removes_nothing(project: Path) -> None:
 def test_the_doctor_lists_it(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "locks", dict)
+    for files in ("files", "locks"):
+        monkeypatch.setattr(pipeline, files, dict)
     doctor(Params(), Path("data"))
     printed = capsys.readouterr().out
     assert "No longer in params.yaml" in printed and "`medprobe clean` removes them" in printed
