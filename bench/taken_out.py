@@ -44,8 +44,10 @@ def folders_by_name() -> dict[str, str]:
 
 
 def texts(file: Path) -> Iterator[str]:
-    """The text of a test file, and of the helpers that it imports."""
+    """The text of a test file, of the helpers that it imports, and of the project's params.yaml."""
     yield (text := file.read_text(encoding="utf-8"))
+    if 'ROOT / "params.yaml"' in text:
+        yield (REPOSITORY / "params.yaml").read_text(encoding="utf-8")
     for line in re.findall(r"^from (?:helpers|bench)\b.*", text, re.MULTILINE):
         for name in re.findall(r"\w+", line):
             for helper in (REPOSITORY / "tests/helpers", REPOSITORY / "bench"):

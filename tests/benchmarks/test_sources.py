@@ -44,6 +44,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
     "context_notes": {**CONTEXT, "resources": {"notes": NOTES}},
     "context_articles": {**CONTEXT, "resources": {"articles": ARTICLES}},
+    # Its facts are those of biolama's sample.
     "context_biolama": {"resources": {"notes": NOTES, "articles": ARTICLES}, "triples": 10},
 }
 BUILDERS = {name: SETTINGS.get(name, {}) for name in own_names("benchmarks")}

@@ -19,7 +19,7 @@ from helpers import ROOT
 from medprobe.core.errors import BadInput
 from medprobe.pipeline import check
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.init import FILES, init, params_text
+from medprobe.pipeline.init import FILES, init
 
 SOURCES = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
@@ -141,7 +141,7 @@ def test_the_example_of_the_library_needs_no_extra(
 
 @pytest.mark.parametrize("command", ["init mine", "repro"])
 def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> None:
-    (bare.parent / "params.yaml").write_text(params_text())
+    shutil.copyfile(ROOT / "params.yaml", bare.parent / "params.yaml")
     process = python(bare, "-c", "from medprobe.cli import main; main()", *command.split())
     assert process.returncode == 2
     assert re.search(r"needs \w+; pip install 'medprobe\[project\]'$", process.stderr.strip())

@@ -27,6 +27,7 @@ from medprobe.cli import main
 from medprobe.core import executor
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quote, without_quotes
+from medprobe.core.plugins import ROOT as PACKAGE
 from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
 
 pytestmark = pytest.mark.slow
@@ -86,7 +87,7 @@ def test_every_source_has_words_to_look_for(names: re.Pattern[str], reader: str)
 def test_every_source_has_a_reader_here() -> None:
     """What reads rows of other people's files imports the one reader of rows."""
     reads = "from medprobe.sources.records import"
-    files = {path for path in (ROOT / "src").rglob("*.py") if reads in path.read_text()}
+    files = {path for path in PACKAGE.rglob("*.py") if reads in path.read_text()}
     modules = [module for module in vars(damage).values() if isinstance(module, ModuleType)]
     assert files <= {Path(str(module.__file__)) for module in modules if module.__spec__.origin}
 

@@ -302,7 +302,7 @@ def test_every_text_is_escaped() -> None:
 
 
 def test_the_chapters_of_twins(reports: Path) -> None:
-    """Which model is the untaught twin is what params.yaml says."""
+    """Which model is the untaught twin is what params.yaml says. The part of `trust` is there."""
     tables = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
     results = Results(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
     check_snapshot("twins", chapters(results))
