@@ -360,6 +360,29 @@ def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -
     assert waiting.returncode == 128 + signal.SIGINT
 
 
+def test_ctrl_c_ends_a_repro_that_wrote_dvc_yaml_again(working_folder: Path) -> None:
+    """What writes it imports polars, after whose import a waiting call is not interrupted."""
+    code = """
+import socket
+from contextlib import nullcontext
+from medprobe.pipeline import repro
+ends = socket.socketpair()
+repro.repair = lambda: None
+repro.wait_for_others = lambda group: None
+repro.find_stale_stages = lambda tidy: ["train"]
+repro.write_outdated = lambda stages: bool(__import__("polars"))
+repro.fork_server.start = lambda variables, group: nullcontext({})
+repro._dvc = lambda *arguments: (print("in", flush=True), ends[0].recv(1))
+repro.repro(1)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=PIPE, stderr=PIPE, text=True)
+    assert process.stdout
+    assert any(line == "in\n" for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode
+
+
 @pytest.fixture
 def tracking_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
