@@ -27,9 +27,9 @@ from bench import made
 from medprobe.core.params import EngineParams
 from medprobe.engine import causal
 from medprobe.engine.encode import encode
-from medprobe.engine.likeliest import NameTries, find_ahead
 from medprobe.engine.load import Model, load
-from medprobe.engine.reader import Reader
+from medprobe.extensions.likelihood.likeliest import NameTries, find_ahead
+from medprobe.extensions.likelihood.reader import Reader
 from medprobe.methods import Task
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.papers.medlama.rewiring import RewireSettings, Rewiring, info_nce

@@ -35,11 +35,12 @@ from bench.made import CPU
 from medprobe.core import answers, places
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, Metadata
-from medprobe.engine import causal, likeliest
+from medprobe.engine import causal
 from medprobe.engine.load import load, use_threads
-from medprobe.engine.reader import Reader
 from medprobe.extensions.exchange import responses
 from medprobe.extensions.exchange.exports.lm_eval import export
+from medprobe.extensions.likelihood import likeliest
+from medprobe.extensions.likelihood.reader import Reader
 from medprobe.papers.medlama.benchmarks import medlama_released
 
 PROGRAM: Final = Path(os.environ.get("MEDPROBE_LM_EVAL", "build/lm-eval/bin/lm-eval")).absolute()

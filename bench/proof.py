@@ -21,9 +21,9 @@ from bench import learnt
 from bench.made import CPU
 from medprobe.core.errors import BadInput
 from medprobe.engine import causal
-from medprobe.engine.likeliest import NameTries, find_ahead, find_likeliest
 from medprobe.engine.load import load, use_threads
-from medprobe.engine.reader import Reader
+from medprobe.extensions.likelihood.likeliest import NameTries, find_ahead, find_likeliest
+from medprobe.extensions.likelihood.reader import Reader
 
 K: Final = 10
 SEED: Final = 7  # of the draw of queries

@@ -29,11 +29,11 @@ from bench.made import CPU, gpt2, names, queries
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal, ranking
-from medprobe.engine.best_first import VariantRanking
-from medprobe.engine.likeliest import NameTries, find_likeliest
 from medprobe.engine.load import Model, load, use_threads
-from medprobe.engine.reader import Reader
 from medprobe.engine.slots import Slot, answer_ids
+from medprobe.extensions.likelihood.best_first import VariantRanking
+from medprobe.extensions.likelihood.likeliest import NameTries, find_likeliest
+from medprobe.extensions.likelihood.reader import Reader
 
 K: Final = 10
 RANKINGS: Final = {"total": 1, "total and mean": 2}  # how many variants each ranks by

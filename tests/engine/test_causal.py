@@ -8,7 +8,7 @@ from tokenizers import processors
 
 from helpers import probing, tiny
 from medprobe.core.errors import BadInput
-from medprobe.engine import causal, heads, likeliest, texts
+from medprobe.engine import causal, heads, texts
 from medprobe.engine.load import load
 
 PREFIX = "Velotrine treats"
@@ -90,19 +90,6 @@ def test_the_tokens_of_a_text_are_scored_that_something_precedes(arch, tiny_mode
         logs = probing.log_probs(model.model, ids)
         expected = [logs[i - 1, ids[i]].item() for i in range(starts, len(ids))]
         assert log_probs == pytest.approx(expected, abs=1e-4)
-
-
-def test_all_start_tokens_are_read_and_none_is_scored(tiny_model, tmp_path):
-    model = load(with_two_start_tokens(tiny_model("llama"), tmp_path / "copy"), "causal")
-    slots = causal.prompt_slots(model, [f"{PREFIX} [Y] ."], ["q0"])
-    tries = likeliest.NameTries(model.tokenizer, ["pain", "hepatitis B"])
-    total, mean = likeliest.find_likeliest(model, slots, ["q0"], tries, 2)[0]
-    for (index, score), name in zip(sorted(total.names), tries.names, strict=True):
-        ids = model.tokenizer(f"{PREFIX} {name} .")["input_ids"]
-        logs = probing.log_probs(model.model, ids)
-        expected = [logs[i - 1, ids[i]].item() for i in range(2, len(ids))]
-        assert score == pytest.approx(sum(expected), abs=1e-4)
-        assert dict(mean.names)[index] == pytest.approx(sum(expected) / len(expected), abs=1e-4)
 
 
 @pytest.mark.parametrize("budget", [1, 8192])

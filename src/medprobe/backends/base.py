@@ -1,17 +1,13 @@
 """The protocol of a network that writes from left to right, and how a model's backend is found."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from medprobe.backends import Ability, find_abilities
 from medprobe.core.params import EngineParams
-from medprobe.engine import prompt_texts, ranking
-from medprobe.engine.best_first import VARIANTS, VariantRanking
+from medprobe.engine import prompt_texts
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot
 from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
@@ -31,26 +27,6 @@ class Chat(NamedTuple):
 
 
 Prompt = Chat | str  # or a text with one slot `[Y]`
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """What is ranked, and how far.
-
-    Attributes:
-        names: The names to rank; equal scores go by their order.
-        k: How many names are ranked.
-        answers: For each prompt the indices of names whose best rank is needed too.
-        variants: 1 ranks by the total alone, 2 by the mean per token too.
-        ahead: Not the best names are needed, but as many that are ahead of the best of `answers`;
-            or all that are, and this answer. A backend may rank the best all the same.
-    """
-
-    names: Sequence[str]
-    k: int
-    answers: Sequence[Sequence[int]] = ()
-    variants: int = len(VARIANTS)
-    ahead: bool = False
 
 
 class Backend(Protocol):
@@ -112,12 +88,6 @@ class Backend(Protocol):
         """Return the slots of prompts; without a separator the text after a slot counts whole."""
         ...
 
-    def find_likeliest(
-        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
-    ) -> list[list[VariantRanking]]:
-        """Return for each prompt of `tokenize` the ranking of names by each variant."""
-        ...
-
 
 class PluginBackend(Backend):
     """What a backend from outside is a subclass of; it defines what its folder's abilities need.
@@ -155,23 +125,6 @@ class PluginBackend(Backend):
     def abilities(self) -> frozenset[Ability]:
         """What PLUGIN_MODEL says that it can do."""
         return find_abilities(self.folder)
-
-
-def rank_by_scores(
-    scores: Sequence[float] | np.ndarray, k: int, answers: Sequence[int] = ()
-) -> VariantRanking:
-    """Rank names by a score for each; ties go by their order.
-
-    >>> rank_by_scores([0.5, 2.0, 1.0], 2, answers=[0]).names
-    [(1, 2.0), (2, 1.0)]
-    """
-    values = np.asarray(scores, float)
-    order = [int(i) for i in ranking.best_indices(values, k, ranking.MAX_TIES)]
-    rank = None
-    if len(answers):
-        places = np.flatnonzero(np.isin(ranking.best_indices(values, len(values)), answers))
-        rank = int(places.min()) + 1
-    return VariantRanking([(i, float(values[i])) for i in order], rank)
 
 
 def text_of(model: Model, prompt: Prompt) -> str:

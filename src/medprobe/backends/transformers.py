@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from medprobe.backends import ABILITIES
-from medprobe.backends.base import Chat, Prompt, Ranking, answer_slots, text_of
+from medprobe.backends.base import Chat, Prompt, answer_slots, text_of
 from medprobe.core.answers import THINK_END
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import SLOT
-from medprobe.engine import causal, likeliest, load, prompt_texts, seq2seq, texts, writing
-from medprobe.engine.best_first import VariantRanking
+from medprobe.engine import causal, load, prompt_texts, seq2seq, texts, writing
 from medprobe.engine.inspection import Head
 from medprobe.engine.slots import Slot, answer_ids, check_window
 from medprobe.engine.writing import WritingPrompt
@@ -22,7 +21,6 @@ class Transformers:
 
     model: load.Model
     head: Head
-    _tries: likeliest.NameTries | None = None  # of the names that were ranked last
     abilities = ABILITIES
     has_completion = True
 
@@ -107,21 +105,3 @@ class Transformers:
         is_chat = any(not isinstance(prompt, str) for prompt in prompts)
         encoded = model.tokenizer(heads, add_special_tokens=not is_chat, verbose=False)
         return [(begin, tuple(source)) for source in encoded["input_ids"]]
-
-    def find_likeliest(
-        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
-    ) -> list[list[VariantRanking]]:
-        """Exactly, by a search over the names' trie (`engine.likeliest`, `engine.ahead`)."""
-        if self._tries is None or self._tries.names != ranking.names:
-            self._tries = likeliest.NameTries(self.model.tokenizer, ranking.names)
-        find = likeliest.find_ahead if ranking.ahead else likeliest.find_likeliest
-        return find(
-            self.model,
-            [slot for slot, _ in prompts],
-            where,
-            self._tries,
-            ranking.k,
-            sources=[source for _, source in prompts if source],
-            answers=ranking.answers,
-            variants=ranking.variants,
-        )

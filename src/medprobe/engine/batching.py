@@ -2,12 +2,14 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput, is_out_of_memory
+
+CACHED_PER_READ: Final = 4  # so many kept tokens cost a batch as much as one that is read
 
 
 def make_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -16,10 +16,9 @@ from transformers import DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.batching import compute_in_batches
+from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches
 from medprobe.engine.heads import split_by_logits
 from medprobe.engine.load import Model
-from medprobe.engine.reader import CACHED_PER_READ
 from medprobe.engine.slots import Slot
 
 REPEATABLE: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and nothing else

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -26,8 +27,9 @@ from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, ranking, writing
-from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head
+from medprobe.extensions.likelihood.likeliest import ranker_of
+from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 PROMPT: Final = "[P]"  # in the wording of a question: the prompt with a blank
@@ -121,6 +123,11 @@ class Answering(Method):
         self.settings = settings
         self.seed = seed
 
+    @cached_property
+    def ranker(self) -> Ranker:
+        """What ranks names under the model."""
+        return ranker_of(self.backend)
+
     def passes(self) -> list[str]:
         """A pass a variant, of the forms that the backend is able to give."""
         settings, abilities = self.settings, self.backend.abilities
@@ -181,10 +188,10 @@ class Answering(Method):
         self, task: Task, prompts: list[base.Prompt], names: list[str]
     ) -> Iterator[list[tuple[str, float]]]:
         """The likeliest candidates, each with what ends it."""
-        backend, labels = self.backend, task.query_labels
-        inputs = backend.tokenize(prompts, labels, self.settings.separator)
-        aim = base.Ranking(names, task.k, variants=len(VARIANTS))
-        for total, *_ in backend.find_likeliest(inputs, labels, aim):
+        labels = task.query_labels
+        inputs = self.backend.tokenize(prompts, labels, self.settings.separator)
+        aim = Ranking(names, task.k, variants=len(VARIANTS))
+        for total, *_ in self.ranker.find_likeliest(inputs, labels, aim):
             yield [(names[i], score) for i, score in total.names]
 
     def _write_texts(

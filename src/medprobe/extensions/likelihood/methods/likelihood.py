@@ -8,6 +8,7 @@ other tokens of its word (`engine.masked`).
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -16,17 +17,18 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from medprobe.backends import base, finder
+from medprobe.backends import finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import AHEAD
 from medprobe.engine import masked, ranking
-from medprobe.engine.ahead import cut_behind
-from medprobe.engine.best_first import VARIANTS
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
+from medprobe.extensions.likelihood.ahead import cut_behind
+from medprobe.extensions.likelihood.likeliest import ranker_of
+from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -52,9 +54,9 @@ class Likelihood(Method):
         Names are ranked by the total; with `per_token` by the mean as well, which costs more.
 
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
-        the names ahead of it (`engine.ahead`), and exact. The rows of a query are then its best
+        the names ahead of it (`ahead`), and exact. The rows of a query are then its best
         names up to its best answer; or k names ahead of that, which are not the best ones. With
-        `lists` they are the k best names (`engine.best_first`), which costs some twenty times more.
+        `lists` they are the k best names (`best_first`), which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate. The best names are
@@ -101,6 +103,11 @@ class Likelihood(Method):
         else:
             self.backend = finder.find(checkpoint, self.kind, engine)
 
+    @cached_property
+    def ranker(self) -> Ranker:
+        """What ranks names under a model that writes from left to right."""
+        return ranker_of(self.backend)
+
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant, or the names ahead of its best answer.
 
@@ -131,7 +138,7 @@ class Likelihood(Method):
         for key, query_id in zip(keys, task.query_labels, strict=True):
             label_by_key.setdefault(key, query_id)
         prompts, labels = [prompt for prompt, _ in label_by_key], [*label_by_key.values()]
-        aim = base.Ranking(
+        aim = Ranking(
             names,
             task.k,
             answers=[answer_indices for _, answer_indices in label_by_key],
@@ -139,7 +146,7 @@ class Likelihood(Method):
             ahead=not self._lists(task),
         )
         inputs = self.backend.tokenize(prompts, labels)
-        rankings = self.backend.find_likeliest(inputs, labels, aim)
+        rankings = self.ranker.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for query_id, key in zip(task.queries["query_id"], keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):

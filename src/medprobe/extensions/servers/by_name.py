@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from medprobe.engine.ahead import SHARE, UNREAD
+from medprobe.extensions.likelihood.ahead import SHARE, UNREAD
 
 Rows = Sequence[Sequence[int]]
 Read = Callable[[Sequence[int]], list[list[float]]]

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.engine.best_first import READ_ALL_SHARE, ROUNDING, SearchGoal, rank_names, search
 from medprobe.engine.ranking import MAX_TIES, best_indices
-from medprobe.engine.trie import ROOT, Trie
+from medprobe.extensions.likelihood.best_first import (
+    READ_ALL_SHARE,
+    ROUNDING,
+    SearchGoal,
+    rank_names,
+    search,
+)
+from medprobe.extensions.likelihood.trie import ROOT, Trie
 
 TOKENS = st.integers(0, 3)
 NAMES = st.lists(st.lists(TOKENS, min_size=1, max_size=7), min_size=1, max_size=30)

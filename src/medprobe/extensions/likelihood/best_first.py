@@ -24,14 +24,14 @@ from typing import Final, TypeVar
 import numpy as np
 
 from medprobe.engine import ranking
-from medprobe.engine.trie import ROOT, Trie
+from medprobe.extensions.likelihood.rankings import VARIANTS, VariantRanking
+from medprobe.extensions.likelihood.trie import ROOT, Trie
 
 NodeScores = tuple[float, np.ndarray]  # see `search`
 NodeRequest = tuple[int, int]
 Outcome = TypeVar("Outcome")
 SearchSteps = Generator[list[NodeRequest], list[NodeScores], Outcome]
 
-VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
 ROUNDING: Final = 2e-5  # nats a token; docs/reference/performance.md has what was measured
 WIDTH: Final = 2  # nodes opened at once at first; later a share of those opened so far
 SHARE: Final = 0.125
@@ -200,14 +200,6 @@ def _widest(bounds: np.ndarray, can_improve: np.ndarray, width: int) -> np.ndarr
         indices = np.flatnonzero(candidates)
         selected[indices[np.argsort(-variant_bounds[indices], kind="stable")[:width]]] = True
     return selected
-
-
-@dataclass(frozen=True)
-class VariantRanking:
-    """The ranking of one variant."""
-
-    names: list[tuple[int, float]]  # the k best, and ties (`ranking.best_indices`): index and score
-    rank: int | None = None  # of the best answer among all names, if answers were given
 
 
 def rank_names(

@@ -5,23 +5,22 @@ in a batch.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from medprobe.engine import ahead, best_first, causal
-from medprobe.engine.ahead import Contest
-from medprobe.engine.best_first import (
-    VARIANTS,
-    NodeRequest,
-    Outcome,
-    SearchGoal,
-    SearchSteps,
-    VariantRanking,
-)
+from medprobe.backends.base import Backend
+from medprobe.backends.transformers import Transformers
+from medprobe.engine import causal
 from medprobe.engine.load import Model
-from medprobe.engine.reader import Reader
 from medprobe.engine.slots import Slot, answer_ids, too_long_error
-from medprobe.engine.trie import ROOT, Tokens, Trie, TriePrompt
+from medprobe.engine.writing import WritingPrompt
+from medprobe.extensions.likelihood import ahead, best_first
+from medprobe.extensions.likelihood.ahead import Contest
+from medprobe.extensions.likelihood.best_first import NodeRequest, Outcome, SearchGoal, SearchSteps
+from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking, VariantRanking
+from medprobe.extensions.likelihood.reader import Reader
+from medprobe.extensions.likelihood.trie import ROOT, Tokens, Trie, TriePrompt
 
 MAX_PROMPTS: Final = 64  # prompts whose nodes share batches
 
@@ -50,6 +49,40 @@ class NameTries:
         if preceding not in self._tries:
             self._tries[preceding] = Trie.build(answer_ids(self.tokenizer, self.names, preceding))
         return self._tries[preceding]
+
+
+@dataclass
+class TrieRanker:
+    """Ranks names under a model in this process, exactly, by a search over their trie."""
+
+    model: Model
+    tries: NameTries | None = None  # of the names that were ranked last
+
+    def find_likeliest(
+        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
+    ) -> list[list[VariantRanking]]:
+        """Return for each prompt the ranking of names by each variant."""
+        if self.tries is None or self.tries.names != ranking.names:
+            self.tries = NameTries(self.model.tokenizer, ranking.names)
+        find = find_ahead if ranking.ahead else find_likeliest
+        return find(
+            self.model,
+            [slot for slot, _ in prompts],
+            where,
+            self.tries,
+            ranking.k,
+            sources=[source for _, source in prompts if source],
+            answers=ranking.answers,
+            variants=ranking.variants,
+        )
+
+
+def ranker_of(backend: Backend) -> Ranker:
+    """Return what ranks names under a backend: one from outside has its own way."""
+    if isinstance(backend, Transformers):
+        return TrieRanker(backend.model)
+    assert isinstance(backend, Ranker), "`finder` checks that a backend that can echo has it"
+    return backend
 
 
 def find_likeliest(

@@ -18,15 +18,14 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from medprobe.engine import causal
-from medprobe.engine.batching import compute_in_batches, pad_rows
-from medprobe.engine.best_first import NodeScores
+from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches, pad_rows
 from medprobe.engine.heads import narrow_head, split_by_logits
 from medprobe.engine.load import Model
-from medprobe.engine.trie import ROOT, Tokens, TriePrompt
+from medprobe.extensions.likelihood.best_first import NodeScores
+from medprobe.extensions.likelihood.trie import ROOT, Tokens, TriePrompt
 
 TABLE_BYTES: Final = 2**30
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
-CACHED_PER_READ: Final = 4  # so many kept tokens cost a batch as much as one that is read
 
 
 @dataclass(frozen=True)

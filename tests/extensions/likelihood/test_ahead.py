@@ -8,23 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.test_best_first import NAMES as MADE_NAMES
-from engine.test_best_first import TOKENS, ScriptedModel, everything
-from engine.test_likeliest import NAMES, PROMPTS, all_scores, slots_of
+from extensions.likelihood.test_best_first import NAMES as MADE_NAMES
+from extensions.likelihood.test_best_first import TOKENS, ScriptedModel, everything
+from extensions.likelihood.test_likeliest import NAMES, PROMPTS, all_scores, slots_of
 from helpers import probing, tiny
-from medprobe.backends.base import Ranking
 from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables, are_ahead
-from medprobe.engine import ahead, likeliest, ranking, reader
-from medprobe.engine.ahead import Contest
-from medprobe.engine.by_name import Readings
+from medprobe.engine import ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids
-from medprobe.engine.trie import Trie
+from medprobe.extensions.likelihood import ahead, likeliest, reader
+from medprobe.extensions.likelihood.ahead import Contest
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
-from medprobe.extensions.servers.backends.served import _rank_ahead
+from medprobe.extensions.likelihood.trie import Trie
 from medprobe.library.model import predict_answers
 from medprobe.metrics.accuracy import values
 from medprobe.pipeline.stages.probe import probe
@@ -85,29 +83,6 @@ def test_a_proof_says_what_a_list_says(names, seed, k, around, answer_sets):
         answers = [i for leaf in contest.answers for i in trie.rows[leaf]]
         listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
         check(ranked, listed, scores, answers, k=k)
-
-
-@given(
-    names=MADE_NAMES,
-    seed=st.integers(0, 2**16),
-    k=st.integers(1, 8),
-    answers=st.sets(st.integers(0, 29), max_size=3),
-)
-def test_reading_whole_names_says_what_a_list_says(names, seed, k, answers):
-    model = ScriptedModel(seed, 1, (2,))
-    answers = [i for i in sorted(answers) if i < len(names)]
-
-    def read(places):
-        rows = [(*names[i], *model.after) for i in places]
-        return [[-1.5, *(model.log_prob(r[: i + 1]) for i in range(len(r)))] for r in rows]
-
-    readings = Readings([(9, *name, *model.after) for name in names], read)
-    for variant, ranked in enumerate(
-        _rank_ahead(readings, answers, Ranking(names, k, variants=2, ahead=True))
-    ):
-        _, scores = everything(model, names, variant)
-        listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
-        check(ahead.cut_behind(ranked), listed, scores, answers, k=k)
 
 
 @pytest.mark.parametrize("arch", [*tiny.CAUSAL, *tiny.SEQ2SEQ])

@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
+from engine.test_causal import PREFIX, with_two_start_tokens
 from helpers import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine import causal, likeliest, ranking, reader, seq2seq
+from medprobe.engine import causal, ranking, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids
+from medprobe.extensions.likelihood import likeliest, reader
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 
 WORDS = ("acute", "chronic", "renal", "pain", "hepatitis", "gene", "protein")
@@ -115,3 +117,16 @@ def test_totals_alone_are_those_of_both_variants(arch, tiny_model):
 def test_a_masked_models_shortlist_does_not_give_ranks(tiny_model):
     with pytest.raises(BadInput, match="set shortlist: 0"):
         predicted(tiny_model("bert"), ranks=True)
+
+
+def test_all_start_tokens_are_read_and_none_is_scored(tiny_model, tmp_path):
+    model = load(with_two_start_tokens(tiny_model("llama"), tmp_path / "copy"), "causal")
+    slots = causal.prompt_slots(model, [f"{PREFIX} [Y] ."], ["q0"])
+    tries = likeliest.NameTries(model.tokenizer, ["pain", "hepatitis B"])
+    total, mean = likeliest.find_likeliest(model, slots, ["q0"], tries, 2)[0]
+    for (index, score), name in zip(sorted(total.names), tries.names, strict=True):
+        ids = model.tokenizer(f"{PREFIX} {name} .")["input_ids"]
+        logs = probing.log_probs(model.model, ids)
+        expected = [logs[i - 1, ids[i]].item() for i in range(2, len(ids))]
+        assert score == pytest.approx(sum(expected), abs=1e-4)
+        assert dict(mean.names)[index] == pytest.approx(sum(expected) / len(expected), abs=1e-4)

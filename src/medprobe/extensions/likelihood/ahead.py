@@ -15,16 +15,16 @@ from typing import Final
 
 import numpy as np
 
-from medprobe.engine import best_first
-from medprobe.engine.best_first import (
+from medprobe.extensions.likelihood import best_first
+from medprobe.extensions.likelihood.best_first import (
     SearchGoal,
     SearchResult,
     SearchState,
     SearchSteps,
-    VariantRanking,
     slack_of,
 )
-from medprobe.engine.trie import ROOT, Trie
+from medprobe.extensions.likelihood.rankings import VariantRanking
+from medprobe.extensions.likelihood.trie import ROOT, Trie
 
 UNREAD: Final = 6.0  # nats a token; docs/reference/performance.md has what was measured
 SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
