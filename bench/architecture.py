@@ -4,6 +4,7 @@
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -41,6 +42,16 @@ def _existing(name: str) -> str:
             return name
         name = name.rpartition(".")[0]
     return ""
+
+
+def declared_needs() -> list[tuple[str, str]]:
+    """Pairs of folders of extensions: one, and another that the page says it needs."""
+    lists = re.findall(r"`(\w+)` \(which needs ([^)]+)\)", DOCUMENT.read_text(encoding="utf-8"))
+    return [
+        (f"extensions/{folder}", f"extensions/{needed}")
+        for folder, words in lists
+        for needed in re.findall(r"`(\w+)`", words)
+    ]
 
 
 def room(module: str) -> str:

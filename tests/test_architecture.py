@@ -6,7 +6,7 @@ from graphlib import TopologicalSorter
 from typing import Final
 
 import pytest
-from bench.architecture import DOCUMENT, imports, room, with_drawing
+from bench.architecture import DOCUMENT, declared_needs, imports, room, with_drawing
 
 from medprobe import methods
 from medprobe.core.code import closure
@@ -72,11 +72,8 @@ def folder_of(module: str) -> str:
 
 
 def test_a_folder_imports_the_kernel_and_what_the_document_says_that_it_needs() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    needs = set(re.findall(r"`(\w+)` \(which needs `(\w+)`\)", text))
-    allowed = {(f"extensions/{folder}", f"extensions/{other}") for folder, other in needs}
     pairs = {(folder_of(module), folder_of(target)) for module, target in imports()}
-    assert {pair for pair in pairs if pair[1] and pair[0] != pair[1]} == allowed
+    assert {pair for pair in pairs if pair[1] and pair[0] != pair[1]} == {*declared_needs()}
 
 
 def strings(tree: ast.Module) -> list[str]:

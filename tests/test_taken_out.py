@@ -5,7 +5,6 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,19 +12,14 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
-from bench.architecture import DOCUMENT
+from bench.architecture import declared_needs
 
 from helpers import ROOT as REPOSITORY
 from medprobe.core.plugins import ROOT, own_folders
 from medprobe.pipeline.init import FILES
 
 FOLDERS = [path.relative_to(ROOT).as_posix() for path in own_folders()]
-NEEDS = [  # of folders of extensions: one, and another that it needs
-    (f"extensions/{folder}", f"extensions/{needed}")
-    for folder, needed in re.findall(
-        r"`(\w+)` \(which needs `(\w+)`\)", DOCUMENT.read_text(encoding="utf-8")
-    )
-]
+NEEDS = declared_needs()
 TAKEN_OUT = {**{folder: [folder] for folder in FOLDERS}, "all": FOLDERS}
 
 PARAMS = """
@@ -79,6 +73,14 @@ run("track")
 """
 
 
+def with_dependants(folders: Collection[str]) -> set[str]:
+    """These folders, and those that need them."""
+    taken = {*folders}
+    while more := {folder for folder, needed in NEEDS if needed in taken} - taken:
+        taken |= more
+    return taken
+
+
 def copy_without(folders: Collection[str], target: Path) -> Path:
     """The package as it is installed, without folders and without those that need them."""
     shutil.copytree(ROOT, target / "medprobe", ignore=shutil.ignore_patterns("__pycache__"))
@@ -86,7 +88,7 @@ def copy_without(folders: Collection[str], target: Path) -> Path:
         (path := target / "medprobe/project" / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
         copy(REPOSITORY / name, path)
-    for folder in {*folders, *(folder for folder, needed in NEEDS if needed in folders)}:
+    for folder in with_dependants(folders):
         shutil.rmtree(target / "medprobe" / folder)
     return target
 

@@ -14,9 +14,9 @@ import pandas as pd
 from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
+from medprobe.core.answers import describe_unanswered
 from medprobe.core.baselines import METHOD, baselines
 from medprobe.core.errors import BadInput
-from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata

@@ -86,7 +86,7 @@ def warn_of_unanswered(path: Path) -> None:
         return
     import pandas as pd
 
-    from medprobe.core.extraction import describe_unanswered  # which other results do not need
+    from medprobe.core.answers import describe_unanswered  # which other results do not need
 
     if warning := describe_unanswered(pd.read_parquet(path)):
         name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()

@@ -12,6 +12,7 @@ from medprobe.core.tables import QUERY_COLUMNS, BenchmarkTables
 
 THINK_END: Final = "</think>"  # ends the thoughts that many models write before an answer
 THOUGHTS: Final = 2048  # tokens for the thoughts of a model that is known to think
+WARNED: Final = 0.1  # of the queries: a larger share without an answer is a warning
 
 
 def exact(text: str) -> str:
@@ -159,3 +160,24 @@ def list_wrong_answers(
             ]
         )
     return lists
+
+
+def describe_unanswered(predictions: pd.DataFrame) -> str:
+    """Return a warning where more than WARNED of the queries of a variant have no answer, or "".
+
+    Args:
+        predictions: A prediction table.
+    """
+    if "unanswered" not in predictions:
+        return ""
+    first = predictions[(predictions["rank"] == 1) & predictions["unanswered"].notna()]
+    parts = []
+    for variant, rows in first.groupby("variant"):
+        reasons = rows.loc[rows["unanswered"] != "", "unanswered"].value_counts()
+        if reasons.sum() > WARNED * len(rows):
+            causes = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+            parts.append(f"{variant}: {reasons.sum():,} of {len(rows):,} unanswered ({causes})")
+    if not parts:
+        return ""
+    advice = "more room: spare, or thinking: {budget: 2048}; a name alone: system, question"
+    return f"{'; '.join(parts)}; {advice}"

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 import yaml
 
+from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput, without_quotes
-from medprobe.core.extraction import describe_unanswered
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client

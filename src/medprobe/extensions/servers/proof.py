@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from medprobe.core.answers import THINK_END, THOUGHTS
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.extraction import Extraction, Names, strip_thoughts
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import fingerprint
 from medprobe.engine.inspection import TOKENIZERS
+from medprobe.extensions.chat.extraction import Extraction, Names, strip_thoughts
 from medprobe.extensions.servers.backends.served import (
     Served,
     echo_body,

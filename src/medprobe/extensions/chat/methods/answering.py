@@ -21,13 +21,14 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from medprobe.backends import Ability, base, finder
-from medprobe.core import answers, extraction
+from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import prompt_texts, ranking, writing
 from medprobe.engine.inspection import Head
+from medprobe.extensions.chat import extraction
 from medprobe.extensions.likelihood.likeliest import ranker_of
 from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
@@ -155,7 +156,7 @@ class Answering(Method):
         """Return the k best answers of each query.
 
         The score is the log-likelihood of the text that the answer ends (`constrained`), or the
-        score of `engine.writing.write` (`free`). `core.extraction` says which answer a free text
+        score of `engine.writing.write` (`free`). `extraction` says which answer a free text
         is; one that is none has the prediction "". Columns `text` and `unanswered` say what was
         written, and why it is no answer. Free answers are compared by the benchmark's rule and by
         that of BioLAMA's evaluator, which ignores case, punctuation and articles.

@@ -1,6 +1,6 @@
 """A warning where a system leaves many queries unanswered, at the start of a chapter."""
 
-from medprobe.core.extraction import WARNED
+from medprobe.core.answers import WARNED
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
 

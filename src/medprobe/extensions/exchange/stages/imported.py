@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core import extraction, places
+from medprobe.core import places
 from medprobe.core.answers import find_rule, loose, with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
@@ -23,6 +23,7 @@ from medprobe.core.tables import (
     read_table,
     write_predictions,
 )
+from medprobe.extensions.chat import extraction
 from medprobe.methods import K
 
 IMPORTED: Final = Path("data/imported")
@@ -127,7 +128,7 @@ def prediction_table(
 
 
 def _read_texts(rows: pd.DataFrame, tables: BenchmarkTables) -> pd.DataFrame:
-    """The answers that written texts are (`core.extraction`), ranked again."""
+    """The answers that written texts are (`chat.extraction`), ranked again."""
     queries = {row.query_id: row for row in tables.queries.itertuples()}
     names = {}
     for subset, of_subset, candidates in tables.subsets():

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.core.extraction import Extraction, Names, describe_unanswered, strip_thoughts
+from medprobe.core.answers import describe_unanswered
+from medprobe.extensions.chat.extraction import Extraction, Names, strip_thoughts
 
 NAMES = [
     ("acute pain", "C1"),

@@ -18,7 +18,6 @@ from medprobe.core.tables import DISTRACTOR, SLOT
 NAMES: Final = "names"
 LINES: Final = {"first_line": 0, "last_line": -1}
 CUT, EMPTY, NO_NAME, SEVERAL = "cut", "no text", "no name", "several names"
-WARNED: Final = 0.1  # of the queries: a larger share without an answer is a warning
 
 _END_MARK: Final = re.compile(r"<[|｜][^<>]{1,40}[|｜]>|</?s>|<eos>|<(?:end|start)_of_turn>")
 _EMPHASIS: Final = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3}|`+)(?=\S)(.+?)(?<=\S)\1(?![\w*])")
@@ -244,27 +243,6 @@ def strip_marks(text: str) -> str:
     parts = (part.strip() for part in _END_MARK.split(text))
     plain = next(filter(None, parts), "")
     return _EMPHASIS.sub(r"\2", _HEADING.sub("", plain)).strip()
-
-
-def describe_unanswered(predictions: pd.DataFrame) -> str:
-    """Return a warning where more than WARNED of the queries of a variant have no answer, or "".
-
-    Args:
-        predictions: A prediction table.
-    """
-    if "unanswered" not in predictions:
-        return ""
-    first = predictions[(predictions["rank"] == 1) & predictions["unanswered"].notna()]
-    parts = []
-    for variant, rows in first.groupby("variant"):
-        reasons = rows.loc[rows["unanswered"] != "", "unanswered"].value_counts()
-        if reasons.sum() > WARNED * len(rows):
-            causes = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
-            parts.append(f"{variant}: {reasons.sum():,} of {len(rows):,} unanswered ({causes})")
-    if not parts:
-        return ""
-    advice = "more room: spare, or thinking: {budget: 2048}; a name alone: system, question"
-    return f"{'; '.join(parts)}; {advice}"
 
 
 def _words(text: str) -> Words:
