@@ -17,6 +17,8 @@ import jinja2
 import pandas as pd
 import yaml
 
+from medprobe.core.papers import PublishedRow, strongest
+
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")
 ACCURACIES: Final = ("acc_at_1", "acc_at_5", "acc_at_10")
@@ -114,12 +116,21 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def best_published(subset: str) -> tuple[str, PublishedRow]:
+    """The best published acc@1 on MedLAMA, and the number of its table."""
+    found = strongest("medlama", subset, "acc_at_1", lower=False)
+    assert found
+    _, table, row = found
+    return table, row
+
+
 def page() -> str:
     """The text of docs/results.md."""
     template = (FOLDER / "results.md.jinja").read_text("utf-8")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     made_of: dict[str, Any] = json.loads((FOLDER / "made-of.json").read_text("utf-8"))
     names: dict[str, Any] = {"n": Numbers(FOLDER), "made_of": made_of}
+    names["best_table"], names["best"] = best_published("full")
     return environment.from_string(template).render(names)
 
 

@@ -18,6 +18,19 @@ def test_the_page_is_written_from_its_numbers() -> None:
     assert results.PAGE.read_text("utf-8") == results.page()
 
 
+def test_the_readme_s_first_table_is_of_these_numbers() -> None:
+    text, numbers, subsets = (ROOT / "README.md").read_text("utf-8"), [], ("full", "hard")
+    of = results.Numbers(results.FOLDER)
+    for model, method in (("baseline", "prior"), ("minilm", "contrastive")):
+        numbers.append([of.percent("medlama", s, model, method, "acc_at_1") for s in subsets])
+    best = [results.best_published(subset)[1] for subset in subsets]
+    assert {row.model for row in best} == {"CoderBERT"}
+    numbers.insert(1, [f"{row.values['acc_at_1']:.1f} %" for row in best])
+    table = text.partition("| acc@1 | full set | hard set |\n")[2].splitlines()[1:4]
+    assert [line.strip("| ").split(" | ")[1:] for line in table] == numbers
+    assert "CoderBERT" in table[1]
+
+
 def test_its_settings_are_valid() -> None:
     check.check(load_params(results.FOLDER / "params.yaml"))
 
