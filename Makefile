@@ -12,7 +12,7 @@ READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 PROCESSES ?= 2 # test files at a time
 
-.PHONY: help install repro verify gate pull-request test test-fast cluster lm-eval coverage lint bench ui site dist wheel
+.PHONY: help install repro verify gate pull-request test kernel test-fast cluster lm-eval coverage lint bench ui site dist wheel
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -55,6 +55,9 @@ PYTEST := pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reor
 
 test: $(READY) ## install, and run all tests and the examples in docstrings
 	$(PYTEST) --doctest-modules tests bench src
+
+kernel: $(READY) ## install, and run the kernel's own tests without the folders of papers/ and extensions/
+	PYTHONPATH=tests python -m bench.taken_out
 
 test-fast: $(READY) ## install, and run the tests that start neither DVC nor a browser and take under a second
 	$(PYTEST) -m "not dvc and not browser and not slow" tests bench

@@ -5,7 +5,10 @@ import sys
 from pathlib import Path
 
 # Long, or no measurement of speed or rates: only if named.
-NAMED = {"calibration", "cluster", "faults", "interrupted", "names", "peers", "pictures", "proof"}
+NAMED = {
+    *("calibration", "cluster", "faults", "interrupted", "names", "peers", "pictures", "proof"),
+    "taken_out",
+}
 
 
 def main() -> None:
