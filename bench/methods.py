@@ -23,11 +23,12 @@ import pandas as pd
 import torch
 
 from bench.made import CPU, bert, candidates, gpt2, names, plain, queries, t5
-from medprobe.engine import prompt_texts, soft, writing
+from medprobe.engine import soft
 from medprobe.engine.batching import pad_rows
 from medprobe.engine.encode import encode
 from medprobe.engine.load import load, use_threads
 from medprobe.engine.training_state import StateFile
+from medprobe.extensions.chat import prompt_texts, writing
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask

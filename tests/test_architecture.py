@@ -14,7 +14,7 @@ from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
 
 PROBING = 34  # files of the package that probing may reach
 BACKENDS = 12  # more of methods that ask a backend
-FREE = 1  # more of the method that reads free answers
+FREE = 2  # more of the method that reads free answers
 TAKEN_OUT: Final = ("papers", "extensions")
 # Names of plugins that are words of the kernel too: they name something else there.
 WORDS: Final = {

@@ -15,7 +15,8 @@ from medprobe import benchmarks, methods
 from medprobe.backends import finder
 from medprobe.core import tables
 from medprobe.core.settings import RankingSettings
-from medprobe.engine import prompt_texts, ranking, training_state
+from medprobe.engine import ranking, training_state
+from medprobe.extensions.chat import prompt_texts
 from medprobe.extensions.cluster import nodes, run
 from medprobe.extensions.servers import client
 from medprobe.extensions.servers.backends import served

@@ -137,7 +137,7 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
 FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
     f"{SRC}/methods/xfactr.py": ["probe-xfactr*"],
     f"{SRC}/engine/soft.py": ["probe-optiprompt*"],  # what one method imports
-    f"{SRC}/engine/prompt_texts.py": [  # what several do: those that ask a backend
+    f"{SRC}/backends/finder.py": [  # what several do: those that ask a backend
         *("probe-answering*", "probe-judgment*", "probe-likelihood*", "probe-perplexity*"),
     ],
     f"{SRC}/papers/medlama/benchmarks/medlama/hardness.py": [

@@ -34,6 +34,9 @@ class Slot:
         return list(range(len(self.before), len(self.before) + count))
 
 
+WritingPrompt = tuple[Slot, tuple[int, ...]]  # and what an encoder reads, where there is one
+
+
 def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
     """Return the text before and after the slot.
 

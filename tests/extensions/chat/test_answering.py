@@ -9,14 +9,14 @@ import torch
 import transformers
 
 from helpers import probing, tiny
-from medprobe.backends.base import text_of
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.engine import prompt_texts, writing
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
+from medprobe.extensions.chat import prompt_texts, writing
 from medprobe.extensions.chat.methods.answering import Answering
+from medprobe.extensions.chat.prompt_texts import text_of
 
 NAMES = probing.NAMES[:8]  # those that all tokenizers have letters for
 ANSWERS = ("acute renal failure", "pain")
@@ -365,13 +365,13 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
 
     monkeypatch.setattr(writing, "write", note)
     prober = method(chat_model("gpt2", THINKING), thinking={"budget": 7}, spare=1, forms=["free"])
-    assert prober.backend.thinks
+    assert prober.writer.thinks
     table = predict_pass(prober, tables(), "chat-0-shot-free")
     prompts, settings = seen[-1]
     tokenizer = prober.backend.model.tokenizer
-    assert settings.beams == 1 and settings.cap == prober.backend.answer_length(NAMES) + 1 + 7
+    assert settings.beams == 1 and settings.cap == prober.writer.answer_length(NAMES) + 1 + 7
     assert all(slot.after == () for slot, _ in prompts)
     assert tokenizer.decode(prompts[0][0].before).endswith("assistant")
     assert table["query_id"].is_unique and set(table["score"]) == {1.0}
     other = method(chat_model("gpt2"), forms=["free"])
-    assert not other.backend.thinks
+    assert not other.writer.thinks

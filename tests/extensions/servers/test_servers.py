@@ -16,15 +16,15 @@ import transformers
 from helpers import probing
 from helpers.server import serving
 from medprobe.backends import PLUGIN_MODEL, finder
-from medprobe.backends.base import Chat
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, load_params
 from medprobe.core.parts import fingerprint
 from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
-from medprobe.engine.writing import WritingSettings
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.chat.methods.judgment import Judgment
+from medprobe.extensions.chat.prompt_texts import Chat
+from medprobe.extensions.chat.writing import WritingSettings
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from medprobe.backends.base import Backend
 from medprobe.backends.transformers import Transformers
-from medprobe.engine import causal
+from medprobe.engine import causal, seq2seq
+from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot, answer_ids, too_long_error
-from medprobe.engine.writing import WritingPrompt
+from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, too_long_error
 from medprobe.extensions.likelihood import ahead, best_first
 from medprobe.extensions.likelihood.ahead import Contest
 from medprobe.extensions.likelihood.best_first import NodeRequest, Outcome, SearchGoal, SearchSteps
@@ -56,7 +56,15 @@ class TrieRanker:
     """Ranks names under a model in this process, exactly, by a search over their trie."""
 
     model: Model
+    head: Head
     tries: NameTries | None = None  # of the names that were ranked last
+
+    def tokenize(self, prompts: Sequence[str], where: Sequence[str]) -> list[WritingPrompt]:
+        """Slots, and what an encoder reads."""
+        if self.head == "seq2seq":
+            frames = seq2seq.frames(self.model, prompts, where)
+            return [(frame.target, tuple(frame.source)) for frame in frames]
+        return [(slot, ()) for slot in causal.prompt_slots(self.model, prompts, where)]
 
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
@@ -80,7 +88,7 @@ class TrieRanker:
 def ranker_of(backend: Backend) -> Ranker:
     """Return what ranks names under a backend: one from outside has its own way."""
     if isinstance(backend, Transformers):
-        return TrieRanker(backend.model)
+        return TrieRanker(backend.model, backend.head)
     assert isinstance(backend, Ranker), "`finder` checks that a backend that can echo has it"
     return backend
 

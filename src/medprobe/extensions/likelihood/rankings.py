@@ -7,7 +7,7 @@ from typing import Final, Protocol, runtime_checkable
 import numpy as np
 
 from medprobe.engine import ranking
-from medprobe.engine.writing import WritingPrompt
+from medprobe.engine.slots import WritingPrompt
 
 VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
 
@@ -44,10 +44,14 @@ class VariantRanking:
 class Ranker(Protocol):
     """What ranks names: a backend from outside, or `likeliest.TrieRanker`."""
 
+    def tokenize(self, prompts: Sequence[str], where: Sequence[str]) -> list[WritingPrompt]:
+        """Return the slots of prompts, with all of the text after them."""
+        ...
+
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """Return for each prompt of the backend's `tokenize` the ranking of names by variant."""
+        """Return for each tokenised prompt the ranking of names by each variant."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 Causal models go on with the prompt's own text, encoder-decoder models tuned to follow instructions
 (Flan-T5) are put a question, chat models as well, by the tokenizer's own template. Facts of the
-same relation may come before. See `engine.prompt_texts`, and `engine.writing` for free answers.
+same relation may come before. See `prompt_texts`, and `writing` for free answers.
 """
 
 import random
@@ -20,15 +20,17 @@ import pandas as pd
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from medprobe.backends import Ability, base, finder
+from medprobe.backends import Ability, finder
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
-from medprobe.engine import prompt_texts, ranking, writing
+from medprobe.engine import ranking
 from medprobe.engine.inspection import Head
-from medprobe.extensions.chat import extraction
+from medprobe.extensions.chat import extraction, prompt_texts, writing
+from medprobe.extensions.chat.prompt_texts import Chat, Prompt
+from medprobe.extensions.chat.writer import writer_of
 from medprobe.extensions.likelihood.likeliest import ranker_of
 from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
@@ -121,6 +123,7 @@ class Answering(Method):
         kinds = finder.find_kinds(checkpoint)
         self.head: Head = "seq2seq" if "seq2seq" in kinds else "causal"
         self.backend = finder.find(checkpoint, self.head, engine)
+        self.writer = writer_of(self.backend)
         self.settings = settings
         self.seed = seed
 
@@ -131,11 +134,11 @@ class Answering(Method):
 
     def passes(self) -> list[str]:
         """A pass a variant, of the forms that the backend is able to give."""
-        settings, abilities = self.settings, self.backend.abilities
-        templates: list[Template] = ["chat"] if self.backend.has_template else []
-        if self.backend.has_completion:
+        settings, writer = self.settings, self.writer
+        templates: list[Template] = ["chat"] if writer.has_template else []
+        if writer.has_completion:
             templates.append("none")
-        forms = [form for form in settings.forms if FORM_NEEDS[form] in abilities]
+        forms = [form for form in settings.forms if FORM_NEEDS[form] in self.backend.abilities]
         choices = product(settings.templates or templates, settings.shots, forms)
         return [f"{template}-{shots}-shot-{form}" for template, shots, form in choices]
 
@@ -156,7 +159,7 @@ class Answering(Method):
         """Return the k best answers of each query.
 
         The score is the log-likelihood of the text that the answer ends (`constrained`), or the
-        score of `engine.writing.write` (`free`). `extraction` says which answer a free text
+        score of `writing.write` (`free`). `extraction` says which answer a free text
         is; one that is none has the prediction "". Columns `text` and `unanswered` say what was
         written, and why it is no answer. Free answers are compared by the benchmark's rule and by
         that of BioLAMA's evaluator, which ignores case, punctuation and articles.
@@ -186,32 +189,32 @@ class Answering(Method):
         return len(task.queries) * task.benchmark_candidates["name"].nunique()
 
     def _rank_candidates(
-        self, task: Task, prompts: list[base.Prompt], names: list[str]
+        self, task: Task, prompts: list[Prompt], names: list[str]
     ) -> Iterator[list[tuple[str, float]]]:
         """The likeliest candidates, each with what ends it."""
         labels = task.query_labels
-        inputs = self.backend.tokenize(prompts, labels, self.settings.separator)
+        inputs = self.writer.tokenize(prompts, labels, self.settings.separator)
         aim = Ranking(names, task.k, variants=len(VARIANTS))
         for total, *_ in self.ranker.find_likeliest(inputs, labels, aim):
             yield [(names[i], score) for i, score in total.names]
 
     def _write_texts(
-        self, task: Task, prompts: list[base.Prompt], names: list[str], *, is_chat: bool
+        self, task: Task, prompts: list[Prompt], names: list[str], *, is_chat: bool
     ) -> list[list[writing.Text]]:
         settings, budget = self.settings, self.settings.thinking.budget
         if budget is None:
-            budget = answers.THOUGHTS if self.backend.thinks else 0
+            budget = answers.THOUGHTS if self.writer.thinks else 0
         generation = writing.WritingSettings(
             beams=settings.beams,
             samples=settings.samples,
             temperature=settings.temperature,
-            cap=self.backend.answer_length(names) + settings.spare,
+            cap=self.writer.answer_length(names) + settings.spare,
             own_settings=settings.own_settings,
             seed=self.seed,
             one_line=not is_chat,
             thoughts=budget if is_chat else 0,
         )
-        written = self.backend.write(prompts, task.query_labels, generation, settings.separator)
+        written = self.writer.write(prompts, task.query_labels, generation, settings.separator)
         return [[writing.Text(*text) for text in texts] for texts in written]
 
     def _read_texts(
@@ -248,13 +251,13 @@ class Answering(Method):
                 rows.append({**row, "hit": hit, **further})
         return pd.DataFrame(rows)
 
-    def _prompts(self, task: Task, chat: bool, shots: int) -> list[base.Prompt]:
+    def _prompts(self, task: Task, chat: bool, shots: int) -> list[Prompt]:
         """Return each query as the model is asked, the shots before it."""
         if shots:
             _check_shots(task, shots)
         return [self._prompt(row, task, chat, shots) for row in task.queries.itertuples()]
 
-    def _prompt(self, query: Any, task: Task, chat: bool, shots: int) -> base.Prompt:
+    def _prompt(self, query: Any, task: Task, chat: bool, shots: int) -> Prompt:
         draw = random.Random(f"{self.seed} {query.prompt}")
         facts_to_state = task.tables[TRAIN].to_dict("records") if shots else []
         facts = [
@@ -267,7 +270,7 @@ class Answering(Method):
         turns = [(self._word_question(prompt), answer) for prompt, answer in facts]
         question = self._word_question(query.prompt)
         if chat:
-            return base.Chat(tuple(turns), question, self.settings.today, self.settings.system)
+            return Chat(tuple(turns), question, self.settings.today, self.settings.system)
         return prompt_texts.turns(turns, question, separator)
 
     def _word_question(self, prompt: str) -> str:

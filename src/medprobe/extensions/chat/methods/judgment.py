@@ -20,16 +20,19 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import expit
 
-from medprobe.backends import base, finder
+from medprobe.backends import finder
 from medprobe.core.answers import collect_facts, list_wrong_answers
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
-from medprobe.engine import prompt_texts, texts
+from medprobe.engine import texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import Masking
 from medprobe.engine.slots import is_answer_first
+from medprobe.extensions.chat import prompt_texts
+from medprobe.extensions.chat.prompt_texts import Chat, Prompt
+from medprobe.extensions.chat.writer import writer_of
 from medprobe.methods import Method, Task
 
 FACTS: Final = "facts"  # a table of the task: all facts of its relation
@@ -81,6 +84,7 @@ class Judgment(Method):
             self.model = load(checkpoint, "masked", engine)
         else:
             self.backend = finder.find(checkpoint, "causal", engine)
+            self.writer = writer_of(self.backend)
         self.settings = settings
         self.seed = seed
 
@@ -88,11 +92,11 @@ class Judgment(Method):
         """The variants."""
         if self.is_masked:
             return [LIKELIHOOD, *([WITHIN_WORD_L2R] if self.settings.within_word_l2r else [])]
-        backend, passes = self.backend, []
-        if "top_logprobs" in backend.abilities:
-            passes += ["chat"] if backend.has_template else []
-            passes += ["none"] if backend.has_completion else []
-        return passes + ([LIKELIHOOD] if "echo" in backend.abilities else [])
+        abilities, passes = self.backend.abilities, []
+        if "top_logprobs" in abilities:
+            passes += ["chat"] if self.writer.has_template else []
+            passes += ["none"] if self.writer.has_completion else []
+        return passes + ([LIKELIHOOD] if "echo" in abilities else [])
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """A task a relation and subset, with all that the benchmark says of the relation."""
@@ -162,13 +166,13 @@ class Judgment(Method):
                 questions = [
                     f"{statement}{separator}{ordered_question}" for statement in statements
                 ]
-                prompts: list[base.Prompt] = [
-                    base.Chat((), text, self.settings.today)
+                prompts: list[Prompt] = [
+                    Chat((), text, self.settings.today)
                     if chat
                     else prompt_texts.turns([], text, separator)
                     for text in questions
                 ]
-                log_probs = self.backend.word_log_probs(prompts, labels, (true, false), separator)
+                log_probs = self.writer.word_log_probs(prompts, labels, (true, false), separator)
                 probabilities.append(expit([first - second for first, second in log_probs]))
         return list(np.mean(probabilities, axis=0))
 

@@ -32,7 +32,7 @@ from medprobe.core.tables import (
     candidate_hash,
     query_hash,
 )
-from medprobe.engine.prompt_texts import completion
+from medprobe.extensions.chat.prompt_texts import completion
 
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
 RANKED: Final = ("acc", "acc_at_5", "acc_at_10")

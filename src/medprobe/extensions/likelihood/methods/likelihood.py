@@ -145,7 +145,7 @@ class Likelihood(Method):
             variants=len(VARIANTS) if self.settings.per_token else 1,
             ahead=not self._lists(task),
         )
-        inputs = self.backend.tokenize(prompts, labels)
+        inputs = self.ranker.tokenize(prompts, labels)
         rankings = self.ranker.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for query_id, key in zip(task.queries["query_id"], keys, strict=True):

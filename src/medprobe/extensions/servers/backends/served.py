@@ -16,16 +16,17 @@ import numpy as np
 import torch
 
 from medprobe.backends import Ability, find_abilities
-from medprobe.backends.base import Chat, Prompt, answer_slots, text_of
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ModelKind, load_params
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
-from medprobe.engine import causal, prompt_texts, texts
+from medprobe.engine import causal, texts
 from medprobe.engine.inspection import load_tokenizer, read_config
 from medprobe.engine.load import Model
-from medprobe.engine.slots import answer_ids
-from medprobe.engine.writing import Text, WritingPrompt, WritingSettings
+from medprobe.engine.slots import WritingPrompt, answer_ids
+from medprobe.extensions.chat import prompt_texts
+from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, text_of
+from medprobe.extensions.chat.writing import Text, WritingSettings
 from medprobe.extensions.likelihood.rankings import Ranking, VariantRanking, rank_by_scores
 from medprobe.extensions.servers.by_name import Readings
 from medprobe.extensions.servers.client import Body, Client, nested

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jinja2
 
@@ -33,6 +33,22 @@ RANDOM: Final = frozenset({"random", "lipsum"})  # what draws by chance in Jinja
 LONGEST_CHAT: Final = 1_000_000  # characters, far more than any model reads
 CORRECT_TEMPLATE: Final = "correct chat_template in the model's folder"
 MOST_STEPS: Final = 1_000_000  # lines of code that a template runs; those of Llama 3 take thousands
+
+
+class Chat(NamedTuple):
+    """A question, the questions and answers before it, for the chat template of the model.
+
+    `today` is the date for a template that asks for one. A server has a clock of its own. `system`
+    comes before all turns.
+    """
+
+    turns: tuple[Turn, ...]
+    question: str
+    today: date = DATE
+    system: str = ""
+
+
+Prompt = Chat | str  # or a text with one slot `[Y]`
 
 
 def decoder_start(model: Model) -> tuple[int, ...]:
@@ -211,3 +227,20 @@ def slots(
         )
         for slot in slots
     ]
+
+
+def text_of(model: Model, prompt: Prompt) -> str:
+    """Return a prompt as text, a chat by the tokenizer's template."""
+    return prompt if isinstance(prompt, str) else chat(model, *prompt)
+
+
+def answer_slots(
+    model: Model, prompts: Sequence[Prompt], where: Sequence[str], separator: str
+) -> list[Slot]:
+    """Return the slots of prompts under a tokenizer, each with the one token that ends an answer.
+
+    All prompts are chats, or all are texts.
+    """
+    has_start = any(isinstance(prompt, Chat) for prompt in prompts)
+    texts = [text_of(model, prompt) for prompt in prompts]
+    return slots(model, texts, where, separator, has_start=has_start)

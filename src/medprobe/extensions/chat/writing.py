@@ -19,7 +19,7 @@ from medprobe.core.errors import BadInput
 from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches
 from medprobe.engine.heads import split_by_logits
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot
+from medprobe.engine.slots import Slot, WritingPrompt
 
 REPEATABLE: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and nothing else
 STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
@@ -31,11 +31,6 @@ class Text(NamedTuple):
     text: str
     score: float
     is_cut: bool = False
-
-
-WritingPrompt = tuple[
-    Slot, tuple[int, ...]
-]  # and what an encoder reads; nothing where there is none
 
 
 @dataclass(frozen=True)
