@@ -11,6 +11,7 @@ import pytest
 
 from helpers.project import copy_project
 from helpers.tracked_project import PARAMS, track_project
+from medprobe.core import lineage
 from medprobe.core.params import ModelParams, Models, TrackParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
@@ -18,7 +19,7 @@ from medprobe.metrics.significance import SIGNIFICANCE, decisive_p
 from medprobe.pipeline.stages.baseline import baseline
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_one
-from medprobe.tracking import lineage, pages
+from medprobe.tracking import pages
 from medprobe.tracking.store import KEY, STATE, Content, NotLogged, Result, connect, record
 from tracking.test_store import runs
 

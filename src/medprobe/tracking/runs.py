@@ -6,7 +6,7 @@ from the files of the result, so it can be logged again at any time.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe import metrics
-from medprobe.core import places
+from medprobe.core import dvc_records, lineage, places
 from medprobe.core.params import RESULT_KINDS, Params, has_results_only
 from medprobe.core.tables import (
     AHEAD,
@@ -31,7 +31,6 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
-from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 
@@ -111,7 +110,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     settings = _params(path, params, fresh)
     result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
     further = [name for section in find_sections() for name in section.inputs(result)]
-    inputs = lineage.inputs(model, benchmark, further)
+    inputs = read_inputs(model, benchmark, further)
     checkpoint = f"outputs/models/{model}"
     commit = lineage.commit()
     main = rows[rows["method"] == main_variant(rows)]
@@ -133,6 +132,18 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
         begin=origin.get("begin"),
         end=origin.get("end"),
     )
+
+
+def read_inputs(model: str, benchmark: str, further: Iterable[str]) -> dict[str, str]:
+    """Return the hashes of what probing a model on a benchmark reads.
+
+    `further` are other outputs that the result was made from. A hash that DVC does not have is
+    `unknown`; for data, `dvc_records.NOT_PINNED`.
+    """
+    paths = [f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}", *further]
+    hash_by_path = dvc_records.hashes()
+    recorded = {path: hash_by_path.get(path, lineage.UNKNOWN) for path in paths}
+    return {"data": dvc_records.data_hash()} | recorded
 
 
 def _series(result: SingleResult) -> dict[str, Sequence[tuple[int, float]]]:
@@ -158,11 +169,11 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
     """
     if has_results_only(names(path)[0]):
         return {}
-    recorded = None if fresh else lineage.recorded_params(path)
+    recorded = None if fresh else dvc_records.recorded_params(path)
     if recorded is None:
         _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
-        recorded |= lineage.flat(params.choices(*names(path)), method)
+        recorded |= dvc_records.flat(params.choices(*names(path)), method)
     settings: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")

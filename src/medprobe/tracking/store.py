@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.tracking.lineage import user
+from medprobe.core.lineage import user
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from medprobe.core import places
+from medprobe.core.dvc_records import hashes
+from medprobe.core.lineage import UNKNOWN
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
 from medprobe.metrics.results import prediction_tables
 from medprobe.papers.medlama.metrics import expert
 from medprobe.tracking.comparisons import keys_of, make_key
 from medprobe.tracking.headlines import legal
-from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
 
 
