@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Final
 from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
 from medprobe.tracking.headlines import MAIN, MORE
-from medprobe.tracking.store import STATE
+from medprobe.tracking.store import CURRENT
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
-EMPTY: Final = "0"  # MLflow's own experiment
-CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
 
 
 def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
@@ -35,10 +33,8 @@ def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
     """
     pages = {}
     for experiment in sorted(client.search_experiments(), key=lambda experiment: experiment.name):
-        if experiment.experiment_id == EMPTY:
-            continue
         runs = client.search_runs([experiment.experiment_id], CURRENT)
-        if not runs:  # params.yaml no longer names its results
+        if not runs:  # MLflow's own experiment, or params.yaml no longer names its results
             continue
         client.set_experiment_tag(
             experiment.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(view(runs))

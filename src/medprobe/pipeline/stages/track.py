@@ -80,6 +80,5 @@ def _log_all(params: Params) -> list[store.Result]:
         path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
         return (named and not read_refusal(path)) or (benchmark, model, method) in logged
 
-    with store.usable():
-        store.mark_gone(client, is_named)
+    store.mark_gone(client, is_named)
     return single
