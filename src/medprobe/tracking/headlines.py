@@ -106,7 +106,7 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
         text += f"\n\n{title} on {subset}: **{row['value']:.3f}**{interval}. "
         text += "All numbers are in the artefact scores.csv."
     listing = "\n".join(f"- {name}: {value}" for name, value in provenance.items())
-    return f"{text}\n\n{listing}\n" if listing else f"{text}\n"
+    return f"{text}\n\n{listing}\n"
 
 
 def word(name: str) -> str:

@@ -5,7 +5,6 @@ from the files of the result, so it can be logged again at any time.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -167,13 +166,13 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
 
     A result from elsewhere has none; its tags say where it came from.
     """
-    if has_results_only(names(path)[0]):
+    model, method, benchmark = names(path)
+    if has_results_only(model):
         return {}
     recorded = None if fresh else dvc_records.recorded_params(path)
     if recorded is None:
-        _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
-        recorded |= dvc_records.flat(params.choices(*names(path)), method)
+        recorded |= dvc_records.flat(params.choices(model, method, benchmark), method)
     settings: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")
@@ -262,9 +261,3 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
         "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
         "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
     }
-
-
-def keys(results: Sequence[Result]) -> str:
-    """The keys of results as JSON, for DVC to see what was tracked."""
-    listed = {result.name: result.key for result in results}
-    return json.dumps(listed, indent=1, sort_keys=True) + "\n"
