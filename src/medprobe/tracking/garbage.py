@@ -38,9 +38,8 @@ def remove_deleted() -> None:
     """
     uri = f"sqlite:///{store.folder() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "gc", "--backend-store-uri", uri]
-    result = subprocess.run(
-        [*command, "--tracking-uri", uri], capture_output=True, text=True, check=False
-    )
+    command += ["--tracking-uri", uri]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         lines = result.stderr.strip().splitlines() or ["no message"]
         raise BadInput("mlruns", f"mlflow gc: {lines[-1]}")

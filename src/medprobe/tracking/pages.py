@@ -27,8 +27,7 @@ VIEW: Final = "medprobe"  # the name of the view that an experiment shares
 def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
     """Where a server shows each experiment's current runs, the best first by the main metric.
 
-    Its first page is another one, of traces, which a project like this has none of.
-
+    A server's first page is another one, of traces, which a project like this has none of.
     Each experiment gets a view as MLflow shares them: a tag that holds what its table shows.
     """
     pages = {}
@@ -77,10 +76,9 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
     except OSError as error:
         raise BadInput(f"port {port}", str(error.strerror), "choose another by --port") from None
     command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    command += ["--backend-store-uri", client.tracking_uri]
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    server = subprocess.Popen(
-        [*command, "--backend-store-uri", client.tracking_uri], env=environment
-    )
+    server = subprocess.Popen(command, env=environment)
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _wait_until_open(server, port)

@@ -33,8 +33,6 @@ from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 
-Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
-
 LAYOUT: Final = 5  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
@@ -108,7 +106,12 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     settings = _params(path, params, fresh)
     result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
-    further = [name for section in find_sections() for name in section.inputs(result)]
+    series: dict[str, Sequence[tuple[int, float]]] = {**by_step(rows, metadata)}
+    further: list[str] = []
+    for section in find_sections():
+        further += section.inputs(result)
+        for name, steps in section.series(result).items():
+            series[legal(f"series/{name}")] = steps
     inputs = read_inputs(model, benchmark, further)
     checkpoint = f"outputs/models/{model}"
     commit = lineage.commit()
@@ -124,7 +127,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
-        series=by_step(rows, metadata) | _series(result),
+        series=series,
         datasets=[_dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
         note=note(rows, metadata, {"code": commit, **inputs}),
@@ -143,12 +146,6 @@ def read_inputs(model: str, benchmark: str, further: Iterable[str]) -> dict[str,
     hash_by_path = dvc_records.hashes()
     recorded = {path: hash_by_path.get(path, lineage.UNKNOWN) for path in paths}
     return {"data": dvc_records.data_hash()} | recorded
-
-
-def _series(result: SingleResult) -> dict[str, Sequence[tuple[int, float]]]:
-    """The numbers by step that sections add."""
-    found = (item for section in find_sections() for item in section.series(result).items())
-    return {legal(f"series/{name}"): steps for name, steps in found}
 
 
 def _dataset(name: str, md5: str) -> Dataset:
@@ -210,30 +207,26 @@ def _candidates(folder: Path) -> dict[str, str]:
     }
 
 
-def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores) -> Parts:
+def _parts(
+    path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores
+) -> dict[str, Content]:
     """The headlines of each variant and replicate, where there are several.
 
     `variant_scores` are the scores of the variants, which are those of the only replicate where
     there is one.
     """
-    benchmark = path.stem
+    folder = places.BENCHMARKS / path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
-    parts: Parts = {}
-    pieces = (
-        piece
-        for predictions in read_predictions(path)
-        for piece in predictions.groupby(["variant", "replicate"], sort=True)
-    )
-    for (variant, replicate), rows in pieces:
-        about = {"variant": variant or "default", "replicate": replicate}
-        varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
-        scores: Scores = variant_scores
-        if replicate:
-            scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
-        scores = {name: scores[name] for name in scores if name == about["variant"]}
-        numbers = headlines(_rows(path, scores), metadata, edges=False)
-        parts[" · ".join(word for word in about.values() if word)] = (about | varied, numbers)
+    parts: dict[str, Content] = {}
+    for predictions in read_predictions(path):
+        for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+            about = {"variant": variant or "default", "replicate": replicate}
+            varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
+            scores = scorer.score(rows, folder, quick) if replicate else variant_scores
+            own = {name: scores[name] for name in scores if name == about["variant"]}
+            numbers = headlines(_rows(path, own), metadata, edges=False)
+            parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)
     return parts if len(parts) > 1 else {}
 
 

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,7 +62,7 @@ class Content:
     metrics: dict[str, float]
     params: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
-    parts: dict[str, tuple[dict[str, Any], dict[str, float]]] = field(default_factory=dict)
+    parts: "dict[str, Content]" = field(default_factory=dict)  # child runs: name -> their numbers
     files: dict[str, str] = field(default_factory=dict)  # artefacts: path -> text
     series: dict[str, Sequence[tuple[int, float]]] = field(default_factory=dict)  # by step
     datasets: Sequence[Dataset] = ()
@@ -254,15 +254,10 @@ def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
     query = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
     children = client.search_runs([run.info.experiment_id], query)
     for marked in (run, *children):
-        before = marked.data.tags.get(STATE, "current")
-        name = (marked.info.run_name or "").removesuffix(_suffix(before)) + _suffix(state)
+        name = (marked.info.run_name or "").removesuffix(f" ({marked.data.tags.get(STATE)})")
+        name += "" if state == "current" else f" ({state})"
         client.set_tag(marked.info.run_id, STATE, state)
         client.update_run(marked.info.run_id, name=name)
-
-
-def _suffix(state: str) -> str:
-    """What a state adds to a run's name in lists."""
-    return "" if state == "current" else f" ({state})"
 
 
 def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
@@ -276,10 +271,10 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
     run = _create_run(client, experiment, name, tags, content, model=model)
-    for part, (params, metrics) in content.parts.items():
+    for part, numbers in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
         tags_of_part |= {STATE: "current", NOTE: f"**{part}** of the run {name}."}
-        of_part = Content(metrics, params, datasets=content.datasets)
+        of_part = replace(numbers, datasets=content.datasets)
         title = f"{name} · {part}"
         child = _create_run(client, experiment, title, tags_of_part, of_part, model=model)
         client.set_terminated(child)
