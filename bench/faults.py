@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +31,8 @@ import psutil
 from bench import disks
 from helpers import damage, tiny
 from helpers.project import Project, environment
+from medprobe.core import dvc_records
 from medprobe.pipeline import fork_server
-from medprobe.tracking import lineage
 
 COMPARED: Final = ("metrics", "reports", "outputs")
 # What says when and by whom, and outputs that hold some of it.
@@ -136,7 +137,8 @@ def fingerprint(folder: Path) -> dict[str, str]:
         for file in files
         if file.is_file() and not (name := str(file.relative_to(folder))).startswith(TIMES)
     }
-    locked = lineage.hashes(folder / "dvc.lock", folder / "data.dvc").items()
+    with chdir(folder):
+        locked = dvc_records.hashes().items()
     hashes |= {f"dvc.lock: {out}": md5 for out, md5 in locked if not out.startswith(DATED)}
     client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
@@ -188,7 +190,7 @@ def kills(folder: Path, took: float, count: int, seed: int) -> None:
                 print(f"{how} after {wait:.0f} s, {stages(log)} stages begun", flush=True)
                 assert not (remaining := alive(copy)), f"{how} left {remaining}"
                 lock = copy / "dvc.lock"
-                if lock.is_file() and not lineage.is_whole(lock.read_text()):
+                if lock.is_file() and not dvc_records.is_whole(lock.read_text()):
                     lock.unlink()  # as `medprobe repro` says
         result = fingerprint(copy) if status == 0 else {}
         differ = sorted(

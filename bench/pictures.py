@@ -23,7 +23,6 @@ from urllib.request import urlopen
 from helpers.browser import find_missing, open_browser, set_view
 from medprobe.core.places import REPORTS
 from medprobe.tracking import store
-from medprobe.tracking.pages import CURRENT
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -66,7 +65,7 @@ def of_mlflow() -> None:
     """Take that of two runs compared."""
     client = store.connect()
     [experiment] = client.search_experiments(filter_string="name = 'medlama'")
-    runs = client.search_runs([experiment.experiment_id], CURRENT)
+    runs = client.search_runs([experiment.experiment_id], store.CURRENT)
     ids = {run.info.run_name: run.info.run_id for run in runs}
     chosen = json.dumps([ids[name] for name in RUNS], separators=(",", ":"))
     with served(client.tracking_uri) as server, open_browser(offline=False) as driver:

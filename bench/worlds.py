@@ -19,6 +19,7 @@ import yaml
 
 from medprobe.core import params as settings
 from medprobe.core import places
+from medprobe.core.lineage import followed
 from medprobe.core.params import Params
 from medprobe.papers.medlama.checkpoints import REWIRED
 from medprobe.papers.medlama.stages.rewire import rewire
@@ -26,7 +27,6 @@ from medprobe.pipeline.sample import sample
 from medprobe.pipeline.stages.build import build
 from medprobe.pipeline.stages.probe import probe
 from medprobe.pipeline.stages.train import train
-from medprobe.tracking.lineage import followed
 
 FOLDER: Final = Path("outputs/calibration")
 RECORD: Final = Path("steps.jsonl")  # of a world: the CPU seconds and the code of each step

@@ -6,11 +6,11 @@ import pytest
 import yaml
 
 from helpers.toy_project import project
+from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_one
-from medprobe.tracking import lineage
 
 REWIRED, LOSSES = Path("outputs/rewired"), Path("outputs/losses")
 SETS = ["set-0", "set-1"]

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from dvc.repo import Repo
 
 from medprobe.cli import main
+from medprobe.core import dvc_records
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import ModelParams, Models, Params
@@ -17,7 +18,6 @@ from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.clean import leftovers, remove, unused_parts
 from medprobe.pipeline.doctor import doctor
 from medprobe.pipeline.stale_stages import find_stale_stages
-from medprobe.tracking import lineage
 
 PREDICTIONS = "outputs/predictions/{}/fill_mask/facts.parquet"
 MODELS = ("here", "gone")
@@ -199,7 +199,7 @@ def test_repro_removes_what_a_name_left_if_the_cache_has_it(
     Repo.init(no_scm=True).reproduce()
     Path("outputs/models/mine").mkdir()
     Path("params.yaml").write_text(yaml.safe_dump({"models": {"a": {}}}))
-    lost = lineage.hashes()["outputs/models/c"]
+    lost = dvc_records.hashes()["outputs/models/c"]
     Path(".dvc/cache/files/md5", lost[:2], lost[2:]).unlink()
     capsys.readouterr()
     assert "score" in find_stale_stages(tidy=True)

@@ -31,14 +31,14 @@ from safetensors import SafetensorError
 
 from helpers import ROOT
 from medprobe.cli import main
-from medprobe.core import files, places
+from medprobe.core import dvc_records, files, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, ScratchFolder, replacing
 from medprobe.engine.training_state import write_state
 from medprobe.metrics.splits import times_read
 from medprobe.papers.medlama import rewiring
 from medprobe.pipeline.repair import CLAIMS, RUNS, check_lock, repair, wait_for_others
-from medprobe.tracking import lineage, store
+from medprobe.tracking import store
 
 TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("outputs/models/taught", "outputs/predictions/taught/xfactr/lama.parquet"),
@@ -81,10 +81,10 @@ def test_a_cut_lock_is_reported_where_dvc_fails_by_it(
     pipeline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it was cut after a whole line, DVC looks at the stage again, and nobody need care."""
-    monkeypatch.setattr(lineage, "TRIES", 1)
+    monkeypatch.setattr(dvc_records, "TRIES", 1)
     path = pipeline / "dvc.lock"
     text = path.read_text()
-    hashes = lineage.hashes()
+    hashes = dvc_records.hashes()
     assert len(hashes) == 2
     for end in range(text.index("stages:") + 7, len(text) + 1, 5):
         path.write_text(text[:end])
@@ -92,11 +92,11 @@ def test_a_cut_lock_is_reported_where_dvc_fails_by_it(
             check_lock()
         except BadInput as error:
             assert re.search(r"dvc\.lock: incomplete, .*delete it", str(error))
-            assert not lineage.hashes()
+            assert not dvc_records.hashes()
             continue
         with Repo() as repo:
             assert {*repo.status()} <= {"first", "second"}
-        assert lineage.hashes().items() <= hashes.items()
+        assert dvc_records.hashes().items() <= hashes.items()
 
 
 def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:

@@ -13,13 +13,14 @@ import psutil
 import pytest
 from dvc.repo import Repo
 
+from medprobe.core import dvc_records
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.plan import plan
 from medprobe.pipeline.stale_stages import Stage, describe_data, find_stale_stages
-from medprobe.tracking import lineage
-from medprobe.tracking.provenance import describe_state
+from medprobe.report.provenance import describe_state
+from medprobe.tracking.runs import read_inputs
 
 STAGES = """\
 stages:
@@ -98,7 +99,7 @@ def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixt
     assert describe_data() == "the files in data/ are not pinned by data.dvc"
     find_stale_stages(tidy=True)
     assert capsys.readouterr().out == f"{describe_data()}; `dvc add data` records them\n"
-    assert lineage.inputs("a", "b", [])["data"] == "not pinned by data.dvc"
+    assert read_inputs("a", "b", [])["data"] == "not pinned by data.dvc"
     assert "data not pinned by data.dvc" in describe_state()
 
 
@@ -108,11 +109,11 @@ def test_data_may_be_pinned_source_by_source() -> None:
     Path("data/more").write_text("more facts")
     subprocess.run(["dvc", "add", "--quiet", "data/facts"], check=True)
     assert describe_data() == "no file of DVC's pins data/more"
-    before = lineage.data_hash()
-    assert lineage.hashes()["data/facts"] == lineage.pinned()["data/facts"]
+    before = dvc_records.data_hash()
+    assert dvc_records.hashes()["data/facts"] == dvc_records.pinned()["data/facts"]
     subprocess.run(["dvc", "add", "--quiet", "data/more"], check=True)
     assert describe_data() == ""
-    assert lineage.data_hash() not in (before, lineage.NOT_PINNED)
+    assert dvc_records.data_hash() not in (before, dvc_records.NOT_PINNED)
     Path("data/more").unlink()
     Path("data/more").write_text("other facts")
     assert describe_data() == "the files in data/ are not those in data/more.dvc"

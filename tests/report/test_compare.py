@@ -13,7 +13,7 @@ import transformers
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA, NAMED, NAMES, project, score_once
-from medprobe.core import places
+from medprobe.core import lineage, places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.metrics.results import COMPARISON
 from medprobe.pipeline.stages.compare import compare
@@ -26,7 +26,6 @@ from medprobe.report.queries import write_pages_of_benchmark
 from medprobe.report.reading import with_names
 from medprobe.report.results import QueryPage, Results
 from medprobe.report.sections import published, statistics
-from medprobe.tracking import lineage
 
 MODELS = Models(
     masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}

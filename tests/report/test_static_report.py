@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from helpers.toy_project import NAMED, NAMES, project, score_once
-from medprobe.core import places
+from medprobe.core import lineage, places
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.significance import significance
-from medprobe.tracking import lineage
 
 
 class Links(HTMLParser):

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.project import copy_project
 from helpers.tracked_project import PARAMS, track_project
+from medprobe.core import lineage
 from medprobe.core.params import ModelParams, Models, TrackParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
@@ -18,8 +19,8 @@ from medprobe.metrics.significance import SIGNIFICANCE, decisive_p
 from medprobe.pipeline.stages.baseline import baseline
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_one
-from medprobe.tracking import lineage, pages
-from medprobe.tracking.store import KEY, STATE, Content, NotLogged, Result, connect, record
+from medprobe.tracking import pages
+from medprobe.tracking.store import CURRENT, KEY, STATE, Content, NotLogged, Result, connect, record
 from tracking.test_store import runs
 
 FEWER = PARAMS.model_copy(update={"models": Models(masked={"taught": ModelParams()})})
@@ -298,7 +299,7 @@ def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: P
     assert states()["taught · contrastive"] == "current"
     assert "untaught" not in Path("outputs/tracked.json").read_text()
     experiment = connect().get_experiment_by_name("made_up").experiment_id
-    listing = connect().search_runs([experiment], pages.CURRENT)
+    listing = connect().search_runs([experiment], CURRENT)
     assert {run.data.tags["model"] for run in listing} == {"taught", "all"}
     track(PARAMS)
     assert {*states().values()} == {"current"}

@@ -182,10 +182,10 @@ def fetch(model: str) -> None:
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model by one method on one benchmark, and log the result to MLflow."""
     from medprobe.backends import read_plugin_model
+    from medprobe.core import lineage
     from medprobe.core.tables import read_refusal
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.probe import probe as run
-    from medprobe.tracking import lineage
 
     params = check.loaded()
     out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from rich.filesize import decimal
 
-from medprobe.core import places
+from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.params import Params
 from medprobe.pipeline import terminal
-from medprobe.tracking import lineage
 
 OUTPUTS: Final = Path("outputs")
 LEFTOVERS: Final = "No longer in params.yaml"
@@ -40,7 +39,9 @@ def leftovers() -> list[Path]:
     try:
         with Repo(_wait_for_lock=True) as repo:
             runs = Path(repo.stage_cache.cache_dir).glob("*/*/*")
-            recorded = {Path(out) for file in (lineage.LOCK, *runs) for out in lineage.outs(file)}
+            recorded = {
+                Path(out) for file in (dvc_records.LOCK, *runs) for out in dvc_records.outs(file)
+            }
             return _leftovers(repo, recorded)
     except NotDvcRepoError:
         return []
@@ -63,7 +64,7 @@ def _leftovers(repo: Any, recorded: Collection[Path]) -> list[Path]:
 
 def remove_cached(repo: Any) -> None:
     """Remove the leftovers that dvc.lock names and DVC's cache has, and print their paths."""
-    hashes = {Path(path): md5 for path, md5 in lineage.hashes().items()}
+    hashes = {Path(path): md5 for path, md5 in dvc_records.hashes().items()}
     cached = [path for path in _leftovers(repo, hashes) if _is_cached(repo, hashes[path])]
     remove(cached)
     for path in cached:

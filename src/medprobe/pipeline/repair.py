@@ -13,10 +13,9 @@ from typing import Final
 
 import psutil
 
-from medprobe.core import places
+from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import SCRATCH, remove_leftovers
-from medprobe.tracking import lineage
 
 CLAIMS: Final = Path(".dvc/tmp/rwlock")  # which process reads and writes what, by DVC
 STAGE: Final = "DVC_STAGE"  # the variable in which DVC names a stage for its command
@@ -120,9 +119,9 @@ def _runs_since(process_id: int, time: float) -> bool:
 
 def check_lock() -> None:
     """Raise BadInput if dvc.lock is incomplete."""
-    if lineage.LOCK.is_file():
-        text = lineage.LOCK.read_text(encoding="utf-8", errors="replace")
-        if not lineage.is_whole(text):
+    if dvc_records.LOCK.is_file():
+        text = dvc_records.LOCK.read_text(encoding="utf-8", errors="replace")
+        if not dvc_records.is_whole(text):
             problem = "incomplete, after a killed process or a full disk, or still being written"
             remedy = "if no dvc is running, delete it: DVC restores the results from its cache"
-            raise BadInput(lineage.LOCK, problem, remedy)
+            raise BadInput(dvc_records.LOCK, problem, remedy)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from medprobe.core import places
+from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.pipeline import clean
-from medprobe.tracking import lineage
 
 REMEDY: Final = f"`dvc add {places.DATA}` records them"
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
@@ -106,7 +105,7 @@ def describe_data() -> str:
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
-    files = [str(file) for file in (lineage.DATA, *places.DATA.glob("*.dvc")) if file.is_file()]
+    files = [str(file) for file in (dvc_records.DATA, *places.DATA.glob("*.dvc")) if file.is_file()]
     if not files:
         return _describe_data({})
     try:
@@ -119,9 +118,9 @@ def describe_data() -> str:
 def _describe_data(status: Mapping[str, Any]) -> str:
     if not places.DATA.is_dir() or not any(places.DATA.iterdir()):
         return ""
-    pinned = lineage.pinned()
+    pinned = dvc_records.pinned()
     if not pinned:
-        return f"the files in {places.DATA}/ are {lineage.NOT_PINNED}"
+        return f"the files in {places.DATA}/ are {dvc_records.NOT_PINNED}"
     sources = [path for path in sorted(places.DATA.iterdir()) if path.suffix != ".dvc"]
     loose = [str(path) for path in sources if not {str(path), str(places.DATA)} & {*pinned}]
     changed = [

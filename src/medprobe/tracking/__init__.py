@@ -1,5 +1,4 @@
 """What MLflow records.
 
-`lineage` has what a result was made from, `runs` and `comparisons` what its runs contain, and
-`store` logs them.
+`runs` and `comparisons` have what runs contain, and `store` logs them.
 """

@@ -6,7 +6,7 @@ results of single models, and returns the runs over several of them.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -43,23 +43,15 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     entries = []
     tests = read_tests() if places.SIGNIFICANCE.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
     for benchmark, table in tests.groupby("benchmark"):
-        key = make_key({}, table_fingerprint(table), repr(params.score), params.seed)
+        key = make_key([], table_fingerprint(table), repr(params.score), params.seed)
         content = partial(_tests, str(benchmark), table, params)
         entries.append(Result(str(benchmark), "all", "paired-tests", key, content))
-    entries += _by_model(single, params)
-    for plugin in find_plugins("runs").values():
-        entries += load_module(plugin).list_runs(single, params)
-    return entries
-
-
-def _by_model(single: Sequence[Result], params: Params) -> list[Result]:
-    """List a run for each model over all of its benchmarks."""
-    entries = []
     for model in sorted({result.model for result in single}):
         own = [result for result in single if result.model == model]
-        key = make_key({result.name: result.key for result in own})
         content = partial(_means, model, own, params)
-        entries.append(Result(EVERY, model, "all", key, content, about=ABOUT_EVERY))
+        entries.append(Result(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
+    for plugin in find_plugins("runs").values():
+        entries += load_module(plugin).list_runs(single, params)
     return entries
 
 
@@ -106,14 +98,10 @@ def above_baseline(single: Sequence[Result]) -> list[Result]:
     return results
 
 
-def keys_of(single: Sequence[Result], benchmarks: set[str]) -> dict[str, str]:
-    """The keys of these benchmarks' results, by the result's name."""
-    return {result.name: result.key for result in single if result.benchmark in benchmarks}
-
-
-def make_key(used: dict[str, str], *about: Any) -> str:
+def make_key(used: Iterable[Result], *about: Any) -> str:
     """Return the key of a run: a hash of the keys of the results that it uses, and more."""
-    return hashlib.sha256(json.dumps([used, *about], sort_keys=True).encode()).hexdigest()
+    content = [{result.name: result.key for result in used}, *about]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:

@@ -6,13 +6,10 @@ Superseded runs are not deleted: they can be compared.
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from medprobe.core.errors import BadInput
 from medprobe.tracking import store
-
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
 
 MOST: Final = 50_000  # runs that MLflow lists at once
 
@@ -26,16 +23,11 @@ def count_deleted() -> int:
     if os.environ.get(store.URI) or not (store.folder() / "mlflow.db").is_file():
         return 0
     client = store.connect()
+    from mlflow.entities import ViewType  # after `connect`, which turns telemetry off
+
     with store.usable():
-        return len(_deleted_runs(client))
-
-
-def _deleted_runs(client: "MlflowClient") -> list[str]:
-    from mlflow.entities import ViewType
-
-    ids = [item.experiment_id for item in client.search_experiments(view_type=ViewType.ALL)]
-    runs = client.search_runs(ids, "", ViewType.DELETED_ONLY, max_results=MOST) if ids else []
-    return [run.info.run_id for run in runs]
+        ids = [item.experiment_id for item in client.search_experiments(view_type=ViewType.ALL)]
+        return len(client.search_runs(ids, "", ViewType.DELETED_ONLY, max_results=MOST))
 
 
 def remove_deleted() -> None:
@@ -46,9 +38,8 @@ def remove_deleted() -> None:
     """
     uri = f"sqlite:///{store.folder() / 'mlflow.db'}"
     command = [sys.executable, "-m", "mlflow", "gc", "--backend-store-uri", uri]
-    result = subprocess.run(
-        [*command, "--tracking-uri", uri], capture_output=True, text=True, check=False
-    )
+    command += ["--tracking-uri", uri]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         lines = result.stderr.strip().splitlines() or ["no message"]
         raise BadInput("mlruns", f"mlflow gc: {lines[-1]}")

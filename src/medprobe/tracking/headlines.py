@@ -18,7 +18,6 @@ from medprobe.report.sections import find_sections
 MAIN: Final = "main_"
 MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
-EDGES: Final = ("low", "high")
 WIDTH: Final = 12  # characters of a name that a column's head shows
 CHECKS: Final = ("_tied", "_by_answer", "_without_subject")  # end accuracies counted otherwise
 
@@ -50,7 +49,7 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
     main = f"{MAIN}{metric}"
     values = {main: on_main.loc[metric, "value"]}
     if edges:
-        values |= {f"{MORE}{edge}": on_main.loc[metric, edge] for edge in EDGES}
+        values |= {f"{MORE}{edge}": on_main.loc[metric, edge] for edge in ("low", "high")}
     values |= {
         f"{MORE}on_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
     }
@@ -106,7 +105,7 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
         text += f"\n\n{title} on {subset}: **{row['value']:.3f}**{interval}. "
         text += "All numbers are in the artefact scores.csv."
     listing = "\n".join(f"- {name}: {value}" for name, value in provenance.items())
-    return f"{text}\n\n{listing}\n" if listing else f"{text}\n"
+    return f"{text}\n\n{listing}\n"
 
 
 def word(name: str) -> str:

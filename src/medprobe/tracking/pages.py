@@ -15,30 +15,25 @@ from typing import TYPE_CHECKING, Final
 from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
 from medprobe.tracking.headlines import MAIN, MORE
-from medprobe.tracking.store import STATE
+from medprobe.tracking.store import CURRENT
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
-EMPTY: Final = "0"  # MLflow's own experiment
-CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
 
 
 def addresses(client: "MlflowClient", server: str) -> dict[str, str]:
     """Where a server shows each experiment's current runs, the best first by the main metric.
 
-    Its first page is another one, of traces, which a project like this has none of.
-
+    A server's first page is another one, of traces, which a project like this has none of.
     Each experiment gets a view as MLflow shares them: a tag that holds what its table shows.
     """
     pages = {}
     for experiment in sorted(client.search_experiments(), key=lambda experiment: experiment.name):
-        if experiment.experiment_id == EMPTY:
-            continue
         runs = client.search_runs([experiment.experiment_id], CURRENT)
-        if not runs:  # params.yaml no longer names its results
+        if not runs:  # MLflow's own experiment, or params.yaml no longer names its results
             continue
         client.set_experiment_tag(
             experiment.experiment_id, f"mlflow.sharedViewState.{VIEW}", json.dumps(view(runs))
@@ -81,10 +76,9 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
     except OSError as error:
         raise BadInput(f"port {port}", str(error.strerror), "choose another by --port") from None
     command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
+    command += ["--backend-store-uri", client.tracking_uri]
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    server = subprocess.Popen(
-        [*command, "--backend-store-uri", client.tracking_uri], env=environment
-    )
+    server = subprocess.Popen(command, env=environment)
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _wait_until_open(server, port)

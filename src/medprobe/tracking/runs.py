@@ -5,8 +5,7 @@ from the files of the result, so it can be logged again at any time.
 """
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe import metrics
-from medprobe.core import places
+from medprobe.core import dvc_records, lineage, places
 from medprobe.core.params import RESULT_KINDS, Params, has_results_only
 from medprobe.core.tables import (
     AHEAD,
@@ -31,11 +30,8 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
-from medprobe.tracking import lineage
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
-
-Parts = dict[str, tuple[dict[str, Any], dict[str, float]]]
 
 LAYOUT: Final = 5  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
@@ -110,8 +106,13 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     settings = _params(path, params, fresh)
     result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
-    further = [name for section in find_sections() for name in section.inputs(result)]
-    inputs = lineage.inputs(model, benchmark, further)
+    series: dict[str, Sequence[tuple[int, float]]] = {**by_step(rows, metadata)}
+    further: list[str] = []
+    for section in find_sections():
+        further += section.inputs(result)
+        for name, steps in section.series(result).items():
+            series[legal(f"series/{name}")] = steps
+    inputs = read_inputs(model, benchmark, further)
     checkpoint = f"outputs/models/{model}"
     commit = lineage.commit()
     main = rows[rows["method"] == main_variant(rows)]
@@ -126,7 +127,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
-        series=by_step(rows, metadata) | _series(result),
+        series=series,
         datasets=[_dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
         checkpoint=Dataset(checkpoint, inputs[checkpoint]),
         note=note(rows, metadata, {"code": commit, **inputs}),
@@ -135,10 +136,16 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     )
 
 
-def _series(result: SingleResult) -> dict[str, Sequence[tuple[int, float]]]:
-    """The numbers by step that sections add."""
-    found = (item for section in find_sections() for item in section.series(result).items())
-    return {legal(f"series/{name}"): steps for name, steps in found}
+def read_inputs(model: str, benchmark: str, further: Iterable[str]) -> dict[str, str]:
+    """Return the hashes of what probing a model on a benchmark reads.
+
+    `further` are other outputs that the result was made from. A hash that DVC does not have is
+    `unknown`; for data, `dvc_records.NOT_PINNED`.
+    """
+    paths = [f"outputs/benchmarks/{benchmark}", f"outputs/models/{model}", *further]
+    hash_by_path = dvc_records.hashes()
+    recorded = {path: hash_by_path.get(path, lineage.UNKNOWN) for path in paths}
+    return {"data": dvc_records.data_hash()} | recorded
 
 
 def _dataset(name: str, md5: str) -> Dataset:
@@ -156,13 +163,13 @@ def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
 
     A result from elsewhere has none; its tags say where it came from.
     """
-    if has_results_only(names(path)[0]):
+    model, method, benchmark = names(path)
+    if has_results_only(model):
         return {}
-    recorded = None if fresh else lineage.recorded_params(path)
+    recorded = None if fresh else dvc_records.recorded_params(path)
     if recorded is None:
-        _, method, _ = names(path)
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
-        recorded |= lineage.flat(params.choices(*names(path)), method)
+        recorded |= dvc_records.flat(params.choices(model, method, benchmark), method)
     settings: dict[str, Any] = {}
     for name, value in recorded.items():
         words = name.split(".")
@@ -200,30 +207,26 @@ def _candidates(folder: Path) -> dict[str, str]:
     }
 
 
-def _parts(path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores) -> Parts:
+def _parts(
+    path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores
+) -> dict[str, Content]:
     """The headlines of each variant and replicate, where there are several.
 
     `variant_scores` are the scores of the variants, which are those of the only replicate where
     there is one.
     """
-    benchmark = path.stem
+    folder = places.BENCHMARKS / path.stem
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
-    parts: Parts = {}
-    pieces = (
-        piece
-        for predictions in read_predictions(path)
-        for piece in predictions.groupby(["variant", "replicate"], sort=True)
-    )
-    for (variant, replicate), rows in pieces:
-        about = {"variant": variant or "default", "replicate": replicate}
-        varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
-        scores: Scores = variant_scores
-        if replicate:
-            scores = scorer.score(rows, places.BENCHMARKS / benchmark, quick)
-        scores = {name: scores[name] for name in scores if name == about["variant"]}
-        numbers = headlines(_rows(path, scores), metadata, edges=False)
-        parts[" · ".join(word for word in about.values() if word)] = (about | varied, numbers)
+    parts: dict[str, Content] = {}
+    for predictions in read_predictions(path):
+        for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+            about = {"variant": variant or "default", "replicate": replicate}
+            varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
+            scores = scorer.score(rows, folder, quick) if replicate else variant_scores
+            own = {name: scores[name] for name in scores if name == about["variant"]}
+            numbers = headlines(_rows(path, own), metadata, edges=False)
+            parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)
     return parts if len(parts) > 1 else {}
 
 
@@ -251,9 +254,3 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
         "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
         "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
     }
-
-
-def keys(results: Sequence[Result]) -> str:
-    """The keys of results as JSON, for DVC to see what was tracked."""
-    listed = {result.name: result.key for result in results}
-    return json.dumps(listed, indent=1, sort_keys=True) + "\n"

@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.tracking.lineage import user
+from medprobe.core.lineage import user
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -32,6 +32,7 @@ URI: Final = "MLFLOW_TRACKING_URI"
 PREFIX: Final = "MEDPROBE_EXPERIMENT_PREFIX"  # of experiments' names, on a shared server
 KEY: Final = "medprobe.key"
 STATE: Final = "medprobe.state"
+CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
 FIGURES: Final = "medprobe.report.figures"  # tag of runs that have theirs
 NOTE: Final = "mlflow.note.content"
 CONTEXT: Final = "mlflow.data.context"
@@ -61,7 +62,7 @@ class Content:
     metrics: dict[str, float]
     params: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
-    parts: dict[str, tuple[dict[str, Any], dict[str, float]]] = field(default_factory=dict)
+    parts: "dict[str, Content]" = field(default_factory=dict)  # child runs: name -> their numbers
     files: dict[str, str] = field(default_factory=dict)  # artefacts: path -> text
     series: dict[str, Sequence[tuple[int, float]]] = field(default_factory=dict)  # by step
     datasets: Sequence[Dataset] = ()
@@ -162,25 +163,29 @@ def _first_use() -> FileLock:
     return FileLock(folder() / ".lock")
 
 
+@usable()
 def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool]) -> None:
     """Mark the current runs of a benchmark, model and method that params.yaml no longer names.
 
     Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
     copy of the project, whose params.yaml is another one.
+
+    Raises:
+        NotLogged: The store cannot be used.
     """
     if os.environ.get(URI) or folder().parent != Path.cwd():
         return
     prefix = os.environ.get(PREFIX, "")
-    query = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
     for experiment in client.search_experiments():
         if not experiment.name.startswith(prefix):
             continue
-        for run in client.search_runs([experiment.experiment_id], query):
+        for run in client.search_runs([experiment.experiment_id], CURRENT):
             model, method = run.data.tags["model"], run.data.tags["method"]
             if not is_named(experiment.name.removeprefix(prefix), model, method):
                 _mark(client, run, "gone")
 
 
+@usable()
 def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
@@ -192,11 +197,6 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     Raises:
         NotLogged: The store cannot be used.
     """
-    with usable():
-        return _record(client, result, figures)
-
-
-def _record(client: "MlflowClient", result: Result, figures: bool) -> bool:
     with _first_use():
         experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
@@ -254,77 +254,69 @@ def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
     query = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
     children = client.search_runs([run.info.experiment_id], query)
     for marked in (run, *children):
-        before = marked.data.tags.get(STATE, "current")
-        name = (marked.info.run_name or "").removesuffix(_suffix(before)) + _suffix(state)
+        name = (marked.info.run_name or "").removesuffix(f" ({marked.data.tags.get(STATE)})")
+        name += "" if state == "current" else f" ({state})"
         client.set_tag(marked.info.run_id, STATE, state)
         client.update_run(marked.info.run_id, name=name)
 
 
-def _suffix(state: str) -> str:
-    """What a state adds to a run's name in lists."""
-    return "" if state == "current" else f" ({state})"
-
-
 def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     """Log a run and its children, and give its id. It is finished when all of it is there."""
-    from mlflow.entities import Param
-
     content = result.content()
     name = f"{result.model} · {result.method}"
     system = {"model": result.model, "method": result.method}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
     tags |= {KEY: result.key, STATE: "current"}
     tags |= {NOTE: content.note} if content.note else {}
-    run = client.create_run(experiment, content.begin, tags, name).info.run_id
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
-    params = [Param(key, str(value)) for key, value in {**system, **content.params}.items()]
-    data = next((item for item in content.datasets if item.columns), None)
-    metrics = _metrics(content.metrics, content.series, model, data)
-    client.log_batch(run, metrics=metrics, params=params)
-    with _first_use():
-        _log_inputs(client, run, content.datasets, model)
-    for part, (about, numbers) in content.parts.items():
+    run = _create_run(client, experiment, name, tags, content, model=model)
+    for part, numbers in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
         tags_of_part |= {STATE: "current", NOTE: f"**{part}** of the run {name}."}
+        of_part = replace(numbers, datasets=content.datasets)
         title = f"{name} · {part}"
-        child = client.create_run(experiment, tags=tags_of_part, run_name=title).info.run_id
-        params = [Param(key, str(value)) for key, value in {**system, **about}.items()]
-        client.log_batch(child, metrics=_metrics(numbers, {}, model, data), params=params)
-        with _first_use():
-            _log_inputs(client, child, content.datasets, model)
+        child = _create_run(client, experiment, title, tags_of_part, of_part, model=model)
         client.set_terminated(child)
     client.log_dict(run, {"params": content.params, "tags": tags}, "lineage.json")
     for path, text in content.files.items():
         client.log_text(run, text, path)
     client.set_terminated(run, end_time=content.end)
-    return str(run)
+    return run
 
 
-def _metrics(
-    numbers: Mapping[str, float],
-    series: Mapping[str, Sequence[tuple[int, float]]],
+def _create_run(
+    client: "MlflowClient",
+    experiment: str,
+    name: str,
+    tags: dict[str, str],
+    content: Content,
+    *,
     model: str | None,
-    data: Dataset | None,
-) -> list[Any]:
-    """Numbers at step 0, and series by step, as MLflow's entities; `data` is what was measured."""
-    from mlflow.entities import Metric
+) -> str:
+    """Create a run with its parameters, numbers and inputs, and give its id.
 
+    Numbers without a series are at step 0. All are of the data set with columns, and of `model`,
+    the id of MLflow's record of the checkpoint.
+    """
+    from mlflow.entities import Metric, Param
+
+    run = str(client.create_run(experiment, content.begin, tags, name).info.run_id)
+    data = next((item for item in content.datasets if item.columns), None)
+    measured = {"dataset_name": data.path, "dataset_digest": data.digest} if data else {}
     now = int(time.time() * 1000)
-    by_step = {name: [(0, value)] for name, value in numbers.items()} | dict(series)
-    return [
-        Metric(
-            name,
-            value,
-            now,
-            step,
-            model_id=model,
-            dataset_name=data.path if data else None,
-            dataset_digest=data.digest if data else None,
-        )
-        for name, steps in by_step.items()
+    series = {**{key: [(0, value)] for key, value in content.metrics.items()}, **content.series}
+    metrics = [
+        Metric(key, value, now, step, model_id=model, **measured)
+        for key, steps in series.items()
         for step, value in steps
     ]
+    settings = {"model": tags["model"], "method": tags["method"], **content.params}
+    params = [Param(key, str(value)) for key, value in settings.items()]
+    client.log_batch(run, metrics=metrics, params=params)
+    with _first_use():
+        _log_inputs(client, run, content.datasets, model)
+    return run
 
 
 def _logged_model(

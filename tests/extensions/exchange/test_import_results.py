@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from helpers import FIXTURES
 from medprobe.cli import main
-from medprobe.core import places
+from medprobe.core import lineage, places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.tables import BenchmarkTables
@@ -22,7 +22,7 @@ from medprobe.metrics.significance import paired_tests
 from medprobe.pipeline import check
 from medprobe.pipeline.stages.probe import probe
 from medprobe.pipeline.stages.score import score
-from medprobe.tracking import lineage, runs
+from medprobe.tracking import runs
 
 FIXTURE = FIXTURES / "lm_eval"
 NAME = "small-imported"

@@ -13,12 +13,11 @@ from medprobe.core.progress import show_progress
 from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON, prediction_tables, write_csv
 from medprobe.metrics.significance import READINGS
-from medprobe.report import benchmark_numbers
+from medprobe.report import benchmark_numbers, provenance
 from medprobe.report.page import write_page
 from medprobe.report.queries import write_query_pages
 from medprobe.report.reading import read_results
 from medprobe.report.results import Results
-from medprobe.tracking import provenance
 
 
 def compare(

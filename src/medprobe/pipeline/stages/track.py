@@ -5,6 +5,7 @@ cache ran no code and logged nothing: only `medprobe track` logs them, fills a l
 again, and adds the drawings of each run.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Final
@@ -56,8 +57,9 @@ def track(params: Params, *, required: bool = True) -> None:
             raise
         print(error, file=sys.stderr)
         logged = []
+    keys = {result.name: result.key for result in logged}
     with replacing(TRACKED) as path:
-        path.write_text(runs.keys(logged), encoding="utf-8")
+        path.write_text(json.dumps(keys, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _log_all(params: Params) -> list[store.Result]:
@@ -80,6 +82,5 @@ def _log_all(params: Params) -> list[store.Result]:
         path = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
         return (named and not read_refusal(path)) or (benchmark, model, method) in logged
 
-    with store.usable():
-        store.mark_gone(client, is_named)
+    store.mark_gone(client, is_named)
     return single

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from medprobe.core import places
+from medprobe.core.dvc_records import hashes
+from medprobe.core.lineage import UNKNOWN
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
 from medprobe.metrics.results import prediction_tables
 from medprobe.papers.medlama.metrics import expert
-from medprobe.tracking.comparisons import keys_of, make_key
+from medprobe.tracking.comparisons import make_key
 from medprobe.tracking.headlines import legal
-from medprobe.tracking.lineage import UNKNOWN, hashes
 from medprobe.tracking.store import Content, Dataset, Result
 
 
@@ -18,8 +19,9 @@ def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
     """List a run for each evaluation of a benchmark that was probed."""
     entries = []
     for benchmark in sorted({result.benchmark for result in single}):
+        probed = [result for result in single if result.benchmark == benchmark]
         for folder in expert.folders(places.BENCHMARKS / benchmark, params.benchmark_names):
-            key = make_key(keys_of(single, {benchmark}), fingerprint([folder]))
+            key = make_key(probed, fingerprint([folder]))
             content = partial(_ratings, benchmark, folder.name, params)
             entries.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
     return entries

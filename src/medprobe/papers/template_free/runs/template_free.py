@@ -13,7 +13,7 @@ from medprobe.core.tables import read_about
 from medprobe.metrics.results import comparison
 from medprobe.papers.template_free.analyses.data_sets import data_sets
 from medprobe.papers.template_free.analyses.ranks import BETWEEN
-from medprobe.tracking.comparisons import keys_of, make_key
+from medprobe.tracking.comparisons import make_key
 from medprobe.tracking.store import Content, Result
 
 ABOUT: Final = "Filled templates against natural sentences: do they measure the same?"
@@ -26,7 +26,8 @@ def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
         return []
     models = params.models.model_dump(mode="json")
     settings = (repr(params.score), params.seed, params.track.text)
-    key = make_key(keys_of(single, {*builders}), models, *settings)
+    used = [result for result in single if result.benchmark in builders]
+    key = make_key(used, models, *settings)
     content = partial(_template_free, builders, params)
     return [Result("template-free", "all", "comparison", key, content, about=ABOUT)]
 

@@ -1,0 +1,119 @@
+"""What DVC records of data, of stages' outputs, and of the parameters that they were made with.
+
+It is read from dvc.lock, data.dvc and the runs in DVC's cache. A file that is missing, damaged or
+no file of DVC's has nothing: reading it fails nothing.
+"""
+
+import hashlib
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+LOCK: Final = Path("dvc.lock")
+DATA: Final = Path("data.dvc")
+TRIES: Final = 5  # readings of a file that DVC may be writing
+NOT_PINNED: Final = "not pinned by data.dvc"
+
+
+def hashes() -> dict[str, str]:
+    """DVC's hashes of the data and of stages' outputs, by path."""
+    return pinned() | {out["path"]: out["md5"] for out in _outs(LOCK) if "md5" in out}
+
+
+def pinned() -> dict[str, str]:
+    """DVC's hashes of the data, by path: of `data`, or of the sources that are pinned alone."""
+    files = [DATA, *sorted(DATA.with_suffix("").glob("*.dvc"))]
+    outs = [(file.parent / out["path"], out.get("md5")) for file in files for out in _outs(file)]
+    return {path.as_posix(): md5 for path, md5 in outs if md5}
+
+
+def outs(file: Path) -> list[str]:
+    """The outputs that DVC's records in a file name: in dvc.lock, or one of its cache of runs."""
+    return [out["path"] for out in _outs(file)]
+
+
+def data_hash() -> str:
+    """Return DVC's hash of the data folder, a hash of those of its sources, or NOT_PINNED."""
+    by_path = pinned()
+    if "data" in by_path or not by_path:
+        return by_path.get("data", NOT_PINNED)
+    return hashlib.md5(repr(by_path).encode(), usedforsecurity=False).hexdigest()
+
+
+def recorded_params(out: Path) -> dict[str, Any] | None:
+    """Return the parameters under which the stage that made the file `out` last ran.
+
+    They are by their dotted names, or None if DVC has no record of it.
+    """
+    path = out.as_posix()
+    for record in _records(LOCK):
+        if any(out.get("path") == path for out in record.get("outs", [])):
+            settings = record.get("params", {}).get("params.yaml")
+            return flat(settings) if settings else None
+    return None
+
+
+def flat(content: Any, prefix: str = "") -> dict[str, Any]:
+    """A nested map as one map with dotted names.
+
+    >>> flat({"engine": {"device": "cpu"}, "seed": 7})
+    {'engine.device': 'cpu', 'seed': 7}
+    """
+    if not isinstance(content, dict):
+        return {prefix: content}
+    parts = [
+        flat(value, f"{prefix}.{key}" if prefix else str(key)) for key, value in content.items()
+    ]
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _outs(file: Path) -> list[dict[str, Any]]:
+    """What DVC records of outputs; one whose path was cut off is left out."""
+    return [out for record in _records(file) for out in record.get("outs", []) if "path" in out]
+
+
+def _records(file: Path) -> list[dict[str, Any]]:
+    """What DVC records of each stage in dvc.lock, or the only record in another file."""
+    content = _mapping(_text(file))
+    return list(content["stages"].values()) if "stages" in content else [content]
+
+
+@lru_cache(maxsize=2)  # dvc.lock takes a fifth of a second
+def _mapping(text: str) -> dict[str, Any]:
+    """A YAML mapping; empty where the text is none."""
+    try:
+        content = yaml.load(text, yaml.CSafeLoader)
+    except (ValueError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _text(path: Path) -> str:
+    """The text of a file of DVC's; empty where there is none, or where it stays cut.
+
+    Another process may be writing it: it is read again while it is cut.
+    """
+    for attempt in range(TRIES):
+        time.sleep(0.1 * attempt)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError):
+            continue
+        if is_whole(text):
+            return text
+    return ""
+
+
+def is_whole(text: str) -> bool:
+    """Return whether the text of a file of DVC's is whole.
+
+    DVC writes in place, so that a kill, or reading it meanwhile, leaves a line without its end or a
+    key without its value. What is lost after a whole line DVC makes good itself: it runs the stage
+    again, or takes it from its cache.
+    """
+    return text.endswith("\n") and not text.endswith(":\n")
