@@ -132,15 +132,14 @@ def _ranked_names(
 ) -> pd.DataFrame:
     """The candidates of the drawn queries, or of every one; says so where the draw leaves some out.
 
-    `every` has the relations' queries before the draw.
+    `every` has the relations' queries before the draw. A name of the drawn queries keeps the id
+    that it has there: of two concepts of one name they can have the second alone.
     """
-    candidates = _candidates(queries)
+    candidates, keys = _candidates(queries), ["subset", "name"]
     if settings.candidates == "all":
-        rest = _candidates(_full_and_hard(every, settings))
-        keys = ["subset", "name"]
-        ids = candidates.set_index(keys)["id"]  # of two CUIs of a name, the drawn queries have one
-        ids = ids.reindex(pd.MultiIndex.from_frame(rest[keys])).reset_index(drop=True)
-        return rest.assign(id=ids.fillna(rest["id"]))
+        ranked = _candidates(_full_and_hard(every, settings)).set_index(keys)
+        ranked.update(candidates.set_index(keys)[["id"]])
+        return ranked.reset_index()
     names = _candidates(every.assign(subset="full"))
     ranked, known = (candidates["subset"] == "full").sum(), len(names)
     if ranked < known:
