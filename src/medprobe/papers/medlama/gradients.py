@@ -8,7 +8,6 @@ pass.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -79,17 +78,20 @@ def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capac
     Returns:
         The loss.
     """
+
+    def states_of(batch: list[int]) -> torch.Tensor:
+        return _first_states(model, [rows[i] for i in batch])
+
     lengths = [len(row) for row in rows]
     if sum(lengths) <= capacity:
-        states = partial(_states_of, model, rows)
-        value = loss(torch.stack(compute_in_batches(lengths, model.token_budget, states)))
+        value = loss(torch.stack(compute_in_batches(lengths, model.token_budget, states_of)))
         value.backward()  # type: ignore[no-untyped-call]
         return value.item()
     batches: list[tuple[list[int], list[torch.Tensor]]] = []
 
     def without_graph(batch: list[int]) -> torch.Tensor:
         batches.append((batch, random_states(model.device)))
-        return _states_of(model, rows, batch).detach()
+        return states_of(batch).detach()
 
     budget = min(model.token_budget, capacity)
     vectors = torch.stack(compute_in_batches(lengths, budget, without_graph)).requires_grad_()
@@ -98,12 +100,8 @@ def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capac
     assert vectors.grad is not None
     for batch, draws in reversed(batches):  # in the order of one pass, to the last bit
         restore_random_states(draws, model.device)
-        _states_of(model, rows, batch).backward(vectors.grad[batch])  # type: ignore
+        states_of(batch).backward(vectors.grad[batch])  # type: ignore[no-untyped-call]
     return value.item()
-
-
-def _states_of(model: Model, rows: Sequence[Sequence[int]], batch: list[int]) -> torch.Tensor:
-    return _first_states(model, [rows[i] for i in batch])
 
 
 def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
