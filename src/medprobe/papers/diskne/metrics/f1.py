@@ -197,9 +197,7 @@ def _by_positives(rows: pd.DataFrame, scoring: Scoring) -> dict[str, dict[str, A
     """The means over diseases by their number of positives, where there are several bins."""
     diseases = group_by_disease(rows)
     sizes = bins([outcomes.positives for outcomes in diseases.values()], POSITIVES)
-    names_by_bin: dict[str, list[str]] = {}
-    for name, size in zip(diseases, sizes, strict=True):
-        names_by_bin.setdefault(size, []).append(name)
+    names_by_bin = pd.Series([*diseases]).groupby([*sizes], sort=False).agg(list)
     if len(names_by_bin) < 2:
         return {}
     tables = {}
