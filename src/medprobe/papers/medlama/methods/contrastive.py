@@ -55,12 +55,7 @@ class Contrastive(Method):
     ASKED = MappingProxyType({"rank": 2})
 
     class Settings(RankingSettings):
-        """The paper's choice.
-
-        `candidates`: `all` names; `without_subject`: all but the query's own subject, unless it is
-        an answer; `answers`: names of type answer; `relation`: the answers of the relation's
-        queries.
-        """
+        """The paper's choice."""
 
         sets: tuple[str, ...] = ()
         """The sentence sets to use, names of `sentence_sets`. Each is a replicate. Empty: the model
