@@ -42,11 +42,8 @@ class StateFile:
         """Write the state if the last one is older than `KEEP_SECONDS`."""
         if self.path is None or not self.timer.is_due:
             return
-        draws = {"cpu": torch.get_rng_state()}
-        if torch.cuda.is_available():
-            draws["cuda"] = torch.cuda.get_rng_state()
         with replacing(self.path) as path:
-            write_state({"draws": draws, **make_state()}, path)
+            write_state({"draws": random_states(_device()), **make_state()}, path)
         self.timer.restart()
 
     def read(self) -> dict[str, Any] | None:
@@ -54,11 +51,25 @@ class StateFile:
         if self.path is None or not self.path.is_file():
             return None
         state = read_state(self.path, torch.device("cpu"))
-        draws = state.pop("draws")
-        torch.set_rng_state(draws["cpu"])
-        if "cuda" in draws:
-            torch.cuda.set_rng_state(draws["cuda"])
+        restore_random_states(state.pop("draws"), _device())
         return state
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def random_states(device: torch.device) -> list[torch.Tensor]:
+    """Return the states of the random generators from which training on a device draws."""
+    on_device = [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    return [torch.get_rng_state(), *on_device]
+
+
+def restore_random_states(states: list[torch.Tensor], device: torch.device) -> None:
+    """Set the random generators to what `random_states` returned."""
+    torch.set_rng_state(states[0])
+    for state in states[1:]:
+        torch.cuda.set_rng_state(state, device)
 
 
 def write_state(state: dict[str, Any], path: Path) -> None:

@@ -24,12 +24,9 @@ from typing import Final, NamedTuple
 from ahocorasick_rs import AhoCorasick
 from confusable_homoglyphs import confusables
 
-from medprobe.core.errors import BadInput
 from medprobe.gate.readings import readings, spellings
+from medprobe.gate.umls import CUI, ENGLISH, STR, read_names
 
-CUI: Final = 8  # characters
-ENGLISH: Final = "|ENG|"
-NAME: Final = 14  # the field STR of MRCONSO.RRF
 WITHIN_WORDS: Final = 3  # characters of a name
 ARTICLES: Final = ("a", "an", "of", "the")
 ENDINGS: Final = ("ides", "ata", "ies", "es", "is", "us", "as", "ys", "um", "s", "i", "y", "e", "a")
@@ -51,14 +48,8 @@ LETTERS: Final = 4  # of a long word with digits in place of others
 
 def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
     """Read `(name, CUI)`: all English names of concepts in MRCONSO.RRF, suppressed ones too."""
-    if not path.is_file():
-        raise BadInput(path, "no such file", "the gate needs UMLS's names to find leaks")
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        return [
-            (line.split("|")[NAME], line[:CUI])
-            for line in lines
-            if line[:CUI] in cuis and line.startswith(ENGLISH, CUI)
-        ]
+    rows = read_names(path, cuis, ENGLISH, "the gate needs UMLS's names to find leaks")
+    return [(fields[STR], fields[CUI]) for fields in rows]
 
 
 class NormalisedText(NamedTuple):

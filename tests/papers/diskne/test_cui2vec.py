@@ -20,7 +20,7 @@ def test_vectors_and_neighbours(tmp_path: Path) -> None:
     vectors = cui2vec.read(write(tmp_path / "v.csv", GOOD), tmp_path / "cache")
     assert np.allclose(vectors.look_up(["C0000001", "C0000003"]), [[0.6, 0.8], [0, 1]])
     assert vectors.matrix.dtype == np.float32
-    assert "C0000009" not in vectors
+    assert "C0000009" not in vectors.rows
     others = ["C0000004", "C0000003", "C0000002"]
     assert vectors.nearest("C0000001", others, 2) == ["C0000003", "C0000002"]  # a tie by CUI
 

@@ -65,7 +65,7 @@ def test_the_loss_and_its_gradient_are_the_same(case):
 
 
 def trained(model, name, kind, folder, monkeypatch):
-    """The losses and the weights before and after, of `rewiring.train` on their batches."""
+    """The losses and the weights before and after, of training on their batches."""
     theirs = OUTPUTS["steps"][model][name][kind]
     step_settings = next(setting for setting in INPUTS["steps"] if setting["name"] == name)
     settings = rewiring.RewireSettings(
@@ -81,7 +81,8 @@ def trained(model, name, kind, folder, monkeypatch):
     network = parity.model(model, "encoder")
     before = {key: value.double().clone() for key, value in network.model.state_dict().items()}
     first = [tuple(pair) for pair in OUTPUTS["pairs"][model][0]["pairs"]]
-    losses = rewiring.train(network, first, settings, seed="any", folder=folder)
+    training = rewiring.Rewiring(network, first, settings, seed="any", folder=folder)
+    losses = training.train_until(settings.steps)
     after = {key: value.double() for key, value in network.model.state_dict().items()}
     return losses, before, after
 

@@ -29,11 +29,11 @@ from medprobe.papers.medlama.checks.rewiring import check
 from medprobe.papers.medlama.gradients import add_gradients, free_bytes
 from medprobe.papers.medlama.rewiring import (
     RewireSettings,
+    Rewiring,
     batch_order,
     cut_tail,
     info_nce,
     make_pairs,
-    train,
 )
 from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
@@ -51,6 +51,13 @@ SENTENCES = [
 ]
 SETTINGS = RewireSettings(batch=4, steps=6, checkpoint_every=2, learning_rate=1e-3)
 TinyModel = Callable[[str], Path]
+
+
+def train(
+    model: Model, pairs: list[tuple[str, str]], settings: RewireSettings, folder: Path
+) -> list[float]:
+    """Rewire a model in place, all steps; return the losses."""
+    return Rewiring(model, pairs, settings, seed="0", folder=folder).train_until(settings.steps)
 
 
 @given(WORDS, st.floats(0, 1), st.integers(0, 99), st.sampled_from(["released", "tail"]))
@@ -122,9 +129,7 @@ def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path
     settings = SETTINGS.model_copy(update={"dropout": 0.0, "steps": 1, "batch": 99})
     pairs = make_pairs(SENTENCES, "[MASK]", settings, "0")
     small = EngineParams(token_budget=40)  # many small batches, still one loss
-    losses = train(
-        load(tiny_model("bert"), "encoder", small), pairs, settings, seed="0", folder=tmp_path
-    )
+    losses = train(load(tiny_model("bert"), "encoder", small), pairs, settings, tmp_path)
     model = load(tiny_model("bert"), "encoder")
     adam = torch.optim.AdamW(model.model.parameters(), lr=1e-3, weight_decay=0.01)
     order = next(batch_order(len(pairs), 99, 1, "0"))
@@ -188,7 +193,7 @@ def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
             with_kwargs=True,
         )
         settings = SETTINGS.model_copy(update={"steps": 1})
-        losses = train(model, pairs, settings, seed="0", folder=tmp_path / str(free))
+        losses = train(model, pairs, settings, tmp_path / str(free))
         both_gradients.append(
             (sum(texts), losses, load_file(tmp_path / f"{free}/step-1/model.safetensors"))
         )
@@ -365,7 +370,7 @@ def test_layers_are_cut_before_rewiring(tiny_model: TinyModel, tmp_path: Path, a
     np.testing.assert_allclose(encode(cut, texts, 48), expected, atol=1e-5)
     settings = SETTINGS.model_copy(update={"layers": 1, "steps": 2, "checkpoint_every": 1})
     pairs = make_pairs(SENTENCES, cut.tokenizer.mask_token, settings, "0")
-    train(cut, pairs, settings, seed="0", folder=tmp_path / "rewired")
+    train(cut, pairs, settings, tmp_path / "rewired")
     again = load(tmp_path / "rewired/step-2", "encoder")
     assert again.config.num_hidden_layers == 1
     np.testing.assert_array_equal(encode(again, texts, 48), encode(cut, texts, 48))
@@ -460,7 +465,7 @@ def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
     for arch in ("bert", "roberta", "encoder"):
         model = load(tiny_model(arch), "encoder")
         pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, settings, "0")
-        losses = train(model, pairs, settings, seed="0", folder=tmp_path / arch)
+        losses = train(model, pairs, settings, tmp_path / arch)
         assert sum(losses[-10:]) < sum(losses[:10])
         again = load(tmp_path / arch / "step-40", "encoder")
         assert again.tokenizer.mask_token == model.tokenizer.mask_token

@@ -48,7 +48,7 @@ def test_by_relation_the_highest_and_the_mean() -> None:
 def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[pd.DataFrame] = []
 
-    def curves(points: pd.DataFrame, *more: object) -> str:
+    def curves(points: pd.DataFrame, *more: object, **options: object) -> str:
         seen.append(points)
         return ""
 

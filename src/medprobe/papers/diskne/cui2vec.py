@@ -24,9 +24,6 @@ class Vectors:
     matrix: NDArray[np.float32]
     rows: dict[str, int]
 
-    def __contains__(self, cui: str) -> bool:
-        return cui in self.rows
-
     def look_up(self, cuis: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of these concepts, [cuis, dimensions]. Raises KeyError for an unknown one."""
         return np.asarray(self.matrix[[self.rows[cui] for cui in cuis]])

@@ -24,6 +24,7 @@ from medprobe.papers.diskne.recipe import FineTuningRecipe
 
 Truncation = Literal["only_first", "longest_first"]
 Curve = list[dict[str, float]]  # epoch, train, validation: the mean losses of each epoch
+Weights = dict[str, torch.Tensor]  # of a model, by name
 CLASSES: Final = 2
 
 
@@ -76,9 +77,7 @@ class TextClassifier:
 
     def __init__(self, checkpoint: Path, engine: EngineParams) -> None:
         self.checkpoint, self.engine = checkpoint, engine
-        self._initial_weights: dict[
-            int, dict[str, torch.Tensor]
-        ] = {}  # by seed: weights with a new head
+        self._initial_weights: dict[int, Weights] = {}  # by seed, with a new head
 
     @cached_property
     def loaded(self) -> Model:
@@ -107,11 +106,8 @@ class TextClassifier:
         tokenizer, length = self.loaded.tokenizer, min(max_length, self.loaded.max_length)
         if len(texts) > 1 and truncation == "only_first":
             seconds = tokenizer(sorted(set(texts[1])), add_special_tokens=False)["input_ids"]
-            longest, room = (
-                max(map(len, seconds)),
-                length - tokenizer.num_special_tokens_to_add(True),
-            )
-            if longest >= room:
+            longest = max(map(len, seconds))
+            if longest >= length - tokenizer.num_special_tokens_to_add(True):
                 problem = f"a second text of {longest} tokens leaves the first no room"
                 remedy = "raise it as far as the model allows, or set truncation: longest_first"
                 raise BadInput(f"max_length: {length}", problem, remedy)
@@ -172,8 +168,7 @@ class TextClassifier:
         if seed not in self._initial_weights:
             torch.manual_seed(seed)
             self.loaded = load(self.checkpoint, "classifier", self.engine)
-            state = self.loaded.model.state_dict()
-            self._initial_weights[seed] = {name: value.clone() for name, value in state.items()}
+            self._initial_weights[seed] = _copy_weights(self.loaded.model)
         self.loaded.model.load_state_dict(self._initial_weights[seed])
         torch.manual_seed(seed)
 
@@ -224,7 +219,7 @@ class _Training:
         self.optimiser.zero_grad(set_to_none=True)  # nothing is kept of an earlier training
         self.generator = np.random.default_rng(seed)
         self.curve: Curve = []
-        self.best_weights: dict[str, torch.Tensor] = {}
+        self.best_weights: Weights = {}
         self.step = 0
         self.batches: list[list[int]] = []  # of the epoch; none between epochs
         self.position = 0  # in these
@@ -270,8 +265,7 @@ class _Training:
         epoch = len(self.curve) + 1
         self.curve.append({"epoch": epoch, "train": self.total / texts, "validation": validation})
         if self.recipe.epoch_tested(self.validation_losses) == epoch - 1:
-            weights = self.model.state_dict().items()
-            self.best_weights = {name: value.clone() for name, value in weights}
+            self.best_weights = _copy_weights(self.model)
         self.batches, self.position, self.total = [], 0, 0.0
 
     def _state(self) -> dict[str, Any]:
@@ -296,6 +290,10 @@ class _Training:
 
 
 _PROGRESS: Final = ("curve", "best_weights", "step", "batches", "position", "total")
+
+
+def _copy_weights(model: torch.nn.Module) -> Weights:
+    return {name: value.clone() for name, value in model.state_dict().items()}
 
 
 def balance(texts: Sequence[Text]) -> torch.Tensor:

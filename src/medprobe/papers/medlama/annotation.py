@@ -13,10 +13,10 @@ import pandas as pd
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.tables import QUERY_COLUMNS, SLOT, are_ahead, read_table
 from medprobe.papers.medlama.sheets import FOLDER, write_folder
-from medprobe.papers.medlama.sheets import with_blank as as_text
 
 SIZE: Final = {"predictions": 15, "prompts": 200}  # queries; the papers'
 DEPTH: Final = 10  # predictions of a query
+BLANK: Final = "___"  # for the slot, in a prompt for people
 
 
 def draw(
@@ -75,7 +75,8 @@ def _predictions(
     items = sample.merge(pool, on="query_id", how="left")
     for query in items.loc[items["prediction"].isna(), "query_id"].head(1):
         raise BadInput(f"query {query}", "no prediction in any table", "run `medprobe repro`")
-    return items.assign(text=items["prompt"].map(as_text), answer=items.pop("prediction"))
+    text = items["prompt"].str.replace(SLOT, BLANK, regex=False)
+    return items.assign(text=text, answer=items.pop("prediction"))
 
 
 def _best(path: Path) -> pd.DataFrame:

@@ -8,7 +8,6 @@ pass.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ import torch
 
 from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.load import Model
+from medprobe.engine.training_state import random_states, restore_random_states
 
 Loss = Callable[[torch.Tensor], torch.Tensor]  # of states [rows, d]
 SHARE: Final = 0.5  # of free memory: the backward pass, the optimiser and others need some too
@@ -78,19 +78,20 @@ def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capac
     Returns:
         The loss.
     """
+
+    def states_of(batch: list[int]) -> torch.Tensor:
+        return _first_states(model, [rows[i] for i in batch])
+
     lengths = [len(row) for row in rows]
     if sum(lengths) <= capacity:
-        states = partial(_states_of, model, rows)
-        value = loss(torch.stack(compute_in_batches(lengths, model.token_budget, states)))
+        value = loss(torch.stack(compute_in_batches(lengths, model.token_budget, states_of)))
         value.backward()  # type: ignore[no-untyped-call]
         return value.item()
     batches: list[tuple[list[int], list[torch.Tensor]]] = []
 
     def without_graph(batch: list[int]) -> torch.Tensor:
-        draws = _generators(model.device)
-        states = _states_of(model, rows, batch).detach()
-        batches.append((batch, draws))
-        return states
+        batches.append((batch, random_states(model.device)))
+        return states_of(batch).detach()
 
     budget = min(model.token_budget, capacity)
     vectors = torch.stack(compute_in_batches(lengths, budget, without_graph)).requires_grad_()
@@ -98,13 +99,9 @@ def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capac
     value.backward()  # type: ignore[no-untyped-call]
     assert vectors.grad is not None
     for batch, draws in reversed(batches):  # in the order of one pass, to the last bit
-        _set_generators(draws, model.device)
-        _states_of(model, rows, batch).backward(vectors.grad[batch])  # type: ignore
+        restore_random_states(draws, model.device)
+        states_of(batch).backward(vectors.grad[batch])  # type: ignore[no-untyped-call]
     return value.item()
-
-
-def _states_of(model: Model, rows: Sequence[Sequence[int]], batch: list[int]) -> torch.Tensor:
-    return _first_states(model, [rows[i] for i in batch])
 
 
 def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -112,15 +109,3 @@ def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
     ids, mask = pad_rows(rows, model.tokenizer.pad_token_id, model.device)
     states: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
     return states[:, 0]
-
-
-def _generators(device: torch.device) -> list[torch.Tensor]:
-    """Return the states of the random generators that dropout draws from."""
-    on_device = [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
-    return [torch.get_rng_state(), *on_device]
-
-
-def _set_generators(states: list[torch.Tensor], device: torch.device) -> None:
-    torch.set_rng_state(states[0])
-    for state in states[1:]:
-        torch.cuda.set_rng_state(state, device)

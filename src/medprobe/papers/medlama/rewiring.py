@@ -199,8 +199,8 @@ class Rewiring:
         Raises:
             BadInput: The loss is not a number.
         """
-        if (newest := _newest_checkpoint(self.folder)) and newest[0] > len(self.losses):
-            self.losses = _resume(self.model, self.adam, newest[1])
+        if (newest := newest_step(self.folder)) > len(self.losses):
+            self._resume(self.folder / f"step-{newest}")
         self.model.model.train()
         timer = Timer()
         for step in range(len(self.losses) + 1, last + 1):
@@ -228,8 +228,19 @@ class Rewiring:
         """Write a checkpoint with the optimiser's state, and remove what it replaces."""
         _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
         for older, path in checkpoints(self.folder).items():
-            if older != step and older not in checkpoint_steps(self.settings):
+            if older != step and older in checkpoint_steps(self.settings):
+                (path / STATE).unlink(missing_ok=True)
+            elif older != step:
                 shutil.rmtree(path)
+
+    def _resume(self, path: Path) -> None:
+        """Load model, optimiser and losses from a checkpoint."""
+        from safetensors.torch import load_file
+
+        self.model.model.load_state_dict(load_file(path / "model.safetensors"))
+        state = read_state(path / STATE, self.model.device)
+        self.adam.load_state_dict(state["adam"])
+        self.losses = state["losses"]
 
     def _step(self, step: int) -> float:
         capacity = self.capacity  # which draws, when it is measured
@@ -241,18 +252,6 @@ class Rewiring:
         return value
 
 
-def train(
-    model: Model,
-    pairs: Sequence[tuple[str, str]],
-    settings: RewireSettings,
-    *,
-    seed: str,
-    folder: Path,
-) -> list[float]:
-    """Rewire `model` in place, all steps, as `Rewiring` does; return the losses."""
-    return Rewiring(model, pairs, settings, seed=seed, folder=folder).train_until(settings.steps)
-
-
 def checkpoint_steps(settings: RewireSettings) -> list[int]:
     """Return the steps whose checkpoints are stored: every `checkpoint_every`, and the last."""
     every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
@@ -261,37 +260,15 @@ def checkpoint_steps(settings: RewireSettings) -> list[int]:
 
 def newest_step(folder: Path) -> int:
     """Return the step from which training in `folder` resumes; 0 where there is no checkpoint."""
-    newest = _newest_checkpoint(folder)
-    return newest[0] if newest else 0
+    steps = (step for step, path in checkpoints(folder).items() if (path / STATE).is_file())
+    return max(steps, default=0)
 
 
 def _write_checkpoint(
     model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path
 ) -> None:
-    """Write a checkpoint and the state of the optimiser, and remove the states of older ones."""
+    """Write a checkpoint, the state of the optimiser and the losses so far."""
     with replacing(target) as path:
         model.model.save_pretrained(path)
         model.tokenizer.save_pretrained(path)
         write_state({"adam": adam.state_dict(), "losses": losses}, path / STATE)
-    for older in checkpoints(target.parent).values():
-        if older != target:
-            (older / STATE).unlink(missing_ok=True)
-
-
-def _newest_checkpoint(folder: Path) -> tuple[int, Path] | None:
-    """Return the newest checkpoint from which training can resume, with its step."""
-    resumable = [
-        (step, path) for step, path in checkpoints(folder).items() if (path / STATE).is_file()
-    ]
-    return resumable[-1] if resumable else None
-
-
-def _resume(model: Model, adam: torch.optim.Optimizer, path: Path) -> list[float]:
-    """Load model and optimiser from a checkpoint; return the losses so far."""
-    from safetensors.torch import load_file
-
-    model.model.load_state_dict(load_file(path / "model.safetensors"))
-    state = read_state(path / STATE, model.device)
-    adam.load_state_dict(state["adam"])
-    losses: list[float] = state["losses"]
-    return losses

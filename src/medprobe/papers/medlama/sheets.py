@@ -17,7 +17,7 @@ from pydantic import AfterValidator
 
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
-from medprobe.core.tables import QUERY_COLUMNS, SLOT, read_table, write_table
+from medprobe.core.tables import QUERY_COLUMNS, read_table, write_table
 from medprobe.sources.records import Record, read_csv_rows, read_lines, validate
 
 FOLDER: Final = "annotations"  # in data/, one folder per evaluation
@@ -204,12 +204,3 @@ def _workbook(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for number, row in enumerate(table, start=2):
         cells = ("" if cell is None else str(cell) for cell in row)
         yield f"{path}, line {number}", dict(zip(map(str, head), cells, strict=True))
-
-
-def with_blank(prompt: str) -> str:
-    """A prompt for people, with a blank line to fill in.
-
-    >>> with_blank("aspirin might treat [Y] .")
-    'aspirin might treat ___ .'
-    """
-    return prompt.replace(SLOT, "___")

@@ -71,14 +71,20 @@ def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) ->
     if points["at"].nunique() < 2:
         return []
     first = points.iloc[0]
-    metric = catalog()[first["metric"]]
-    words = _words(name)
+    about = f"by {_words(name)} of {method} ({first['benchmark']}, {first['subset']}){note}"
+    file = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
+    return [_curves(points, "model", name, file, about, order=models)]
+
+
+def _curves(
+    points: pd.DataFrame, line: str, by: str, file: str, about: str, *, order: Sequence[str] = ()
+) -> Drawing:
+    """Draw a line for each value of the column `line`, in this order, over the setting `by`."""
+    metric = catalog()[points["metric"].iloc[0]]
     points, bands = _with_bands(points)
-    axes = (words, plots.label(metric.name))
-    plot = plots.curves(points, "at", "model", axes, metric.share, order=models)
-    caption = f"{metric.title} by {words} of {method} ({first['benchmark']}, {first['subset']})"
-    title = f"{first['benchmark']}-{first['subset']}-{method}-{name}"
-    return [Drawing(title, plot, f"{caption}{note}; {bands}.")]
+    axes = (_words(by), plots.label(metric.name))
+    plot = plots.curves(points, "at", line, axes, metric.share, order=order)
+    return Drawing(file, plot, f"{metric.title} {about}; {bands}.")
 
 
 def _by_step(rows: pd.DataFrame) -> list[Drawing]:
@@ -95,16 +101,15 @@ def _by_step(rows: pd.DataFrame) -> list[Drawing]:
     keys = ["model", "name", "setting", "by"]
     drawings = []
     for (model, method, setting, by), part in pd.DataFrame(points).groupby(keys):
-        lines, bands = _with_bands(part.sort_values(["number", "at"]))
+        lines = part.sort_values(["number", "at"])
         lines["line"] = [f"{setting} {number:g}" for number in lines["number"]]
-        first, order = lines.iloc[0], [*lines["line"]]
-        metric = catalog()[first["metric"]]
-        axes = (_words(by), plots.label(metric.name))
-        plot = plots.curves(lines, "at", "line", axes, metric.share, order=order)
+        first = lines.iloc[0]
         where_ = f"{first['benchmark']}, {first['subset']}"
-        caption = f"{metric.title} of {model} by {axes[0]} and {setting} of {method} ({where_})"
+        about = f"of {model} by {_words(by)} and {setting} of {method} ({where_})"
         file = f"{first['benchmark']}-{first['subset']}-{model}-{method}-{setting}-{by}"
-        drawings.append(Drawing(file.replace(" ", "_"), plot, f"{caption}; {bands}."))
+        drawings.append(
+            _curves(lines, "line", by, file.replace(" ", "_"), about, order=[*lines["line"]])
+        )
     return drawings
 
 
@@ -161,16 +166,9 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
                 continue
             lines = points[points["relation"].isin({*best, "micro"})]
             lines = lines.sort_values("relation", key=lambda names: names == "micro", kind="stable")
-            drawings.append(_by_relation(lines, str(model), method, name))
+            lines["relation"] = lines["relation"].str.replace("_", " ")
+            benchmark = lines["benchmark"].iloc[0]
+            about = f"of {model} by {_words(name)} of {method}, by relation ({benchmark}, {subset})"
+            file = f"{benchmark}-{model}-{method}-{name}-relations"
+            drawings.append(_curves(lines, "relation", name, file, about))
     return drawings
-
-
-def _by_relation(points: pd.DataFrame, model: str, method: str, name: str) -> Drawing:
-    first, words = points.iloc[0], _words(name)
-    metric = catalog()[first["metric"]]
-    points, bands = _with_bands(points)
-    points = points.assign(relation=points["relation"].str.replace("_", " "))
-    plot = plots.curves(points, "at", "relation", (words, plots.label(metric.name)), metric.share)
-    where_ = f"{first['benchmark']}, {first['subset']}"
-    caption = f"{metric.title} of {model} by {words} of {method}, by relation ({where_}); {bands}."
-    return Drawing(f"{first['benchmark']}-{model}-{method}-{name}-relations", plot, caption)

@@ -92,17 +92,14 @@ def _annotated(folder: Path, settings: Settings) -> pd.DataFrame:
     for kind, path in files:
         table = annotation.read_released(path)
         table["kind"] = np.where(table["label"] == 1, "positive", kind)
-        if kind == "random" and ("similar", _of_kind(path, "similar")) in files:
+        similar = path.with_name(path.name.replace("_random_", "_similar_"))
+        if kind == "random" and ("similar", similar) in files:
             table = table[table["label"] == 0]  # its positives stand in the other file too
         rows.append(table[table["category"].isin(settings.categories)])
     every = pd.concat(rows, ignore_index=True)
     if every.empty:
         raise BadInput(folder, f"no row of {', '.join(settings.categories)}")
     return every.assign(origin="released", row=every.index)
-
-
-def _of_kind(path: Path, kind: str) -> Path:
-    return path.with_name(path.name.replace("_random_", f"_{kind}_"))
 
 
 def _paired(

@@ -3,9 +3,8 @@
 Source: Alghanmi et al. 2021, sections 3.2 and 3.4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from medprobe.gate.checks import Context, row_check, value_check
@@ -24,10 +23,8 @@ def expect_names_to_be_of_their_cuis(rows: pd.DataFrame, context: Context) -> li
     """The first column's text is one of the names of the second column's concept, in any case."""
     names = context.tables["names"]
     names_by_cui = set(zip(names["name"].str.lower(), names["cui"], strict=True))
-    name, cui = rows.columns
-    return [
-        (text.lower(), cui_of_row) in names_by_cui for text, cui_of_row in _pairs(rows, name, cui)
-    ]
+    pairs = rows.itertuples(index=False, name=None)
+    return [(text.lower(), cui) in names_by_cui for text, cui in pairs]
 
 
 @row_check
@@ -47,11 +44,9 @@ def expect_negatives_to_be_unrelated(rows: pd.DataFrame, context: Context) -> pd
 
     Columns `label, original_cui, cui`.
     """
-    ancestors = context.tables["ancestors"]
-    related = set(_pairs(ancestors, "cui", "ancestor")) | set(_pairs(ancestors, "ancestor", "cui"))
     label, original, cui = rows.columns
-    is_related = [x == y or (x, y) in related for x, y in _pairs(rows, original, cui)]
-    return (rows[label] == 1) | ~np.array(is_related, bool)
+    is_related = pd.MultiIndex.from_frame(rows[[original, cui]]).isin(related_diseases(context))
+    return (rows[label] == 1) | ~(is_related | (rows[original] == rows[cui]))
 
 
 @row_check
@@ -138,5 +133,8 @@ def expect_examples_to_differ(rows: pd.DataFrame, duplicates: str) -> pd.Series 
     return duplicates == "keep" or ~rows.duplicated(keep=False)
 
 
-def _pairs(table: pd.DataFrame, first: str, second: str) -> Iterator[tuple[str, str]]:
-    return zip(table[first], table[second], strict=True)
+def related_diseases(context: Context) -> set[tuple[str, str]]:
+    """All pairs of a disease and one above or below it."""
+    ancestors = context.tables["ancestors"]
+    pairs = set(zip(ancestors["cui"], ancestors["ancestor"], strict=True))
+    return pairs | {(above, below) for below, above in pairs}

@@ -4,17 +4,13 @@ Source: Alghanmi et al. 2021, section 3.4, on artefacts, and section 3.3, on art
 """
 
 import re
-from pathlib import Path
+from collections import defaultdict
 
 import pandas as pd
 
-from medprobe.core import places
 from medprobe.core.tables import SLOT
 from medprobe.gate.checks import Context, row_check
-
-MRCONSO = places.DATA / "umls/MRCONSO.RRF"
-CUI, LAT, TS, STT, ISPREF, STR, SUPPRESS = 0, 1, 2, 4, 6, 14, 16  # fields of MRCONSO.RRF
-PREFERRED = {LAT: "ENG", TS: "P", STT: "PF", ISPREF: "Y", SUPPRESS: "N"}
+from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
 
 
 @row_check
@@ -30,9 +26,10 @@ def expect_hypotheses_to_be_preferred_names(
     text, cui = rows.columns
     if hypothesis == "surface":
         return rows[text] == rows[text].str.lower()
-    names = context.tables["names"]
-    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
-    in_umls = _preferred_names(MRCONSO, set(rows[cui]))
+    preferred = _preferred_names(context)
+    in_umls: dict[str, set[str]] = defaultdict(set)
+    for row in read_names(MRCONSO, set(rows[cui]), PREFERRED, "the gate reads names again"):
+        in_umls[row[CUI]].add(row[STR])
     return [
         name == preferred.get(concept) and name in in_umls.get(concept, {name})
         for name, concept in zip(rows[text], rows[cui], strict=True)
@@ -52,8 +49,7 @@ def expect_articles_to_fit(rows: pd.DataFrame, context: Context) -> list[bool]:
 
     Columns `label, cui, full_hypothesis`.
     """
-    names = context.tables["names"]
-    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
+    preferred = _preferred_names(context)
     accepted = []
     for label, cui, text in rows.itertuples(index=False, name=None):
         name = preferred.get(cui, "")
@@ -78,14 +74,7 @@ def expect_prompts_to_be_of_examples(rows: pd.DataFrame, context: Context) -> li
     return [prompts.get(name) == text for name, text in zip(rows[query], rows[prompt], strict=True)]
 
 
-def _preferred_names(path: Path, cuis: set[str]) -> dict[str, set[str]]:
-    """The preferred English names of concepts in MRCONSO.RRF, by CUI."""
-    names: dict[str, set[str]] = {}
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            if line[: line.find("|")] not in cuis:
-                continue
-            fields = line.split("|")
-            if all(fields[place] == value for place, value in PREFERRED.items()):
-                names.setdefault(fields[CUI], set()).add(fields[STR])
-    return names
+def _preferred_names(context: Context) -> dict[str, str]:
+    """The preferred name of each concept of the table `names`."""
+    names = context.tables["names"]
+    return names[names["preferred"]].set_index("cui")["name"].to_dict()

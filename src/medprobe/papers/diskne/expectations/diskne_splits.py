@@ -5,18 +5,16 @@ file and from the texts, not from what the builder recorded of them.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer
 
-from medprobe.core import places
 from medprobe.gate import leaks
 from medprobe.gate.checks import Context, row_check
+from medprobe.gate.umls import MRCONSO
 from medprobe.papers.diskne.likely import LikelyDiseases
 
-MRCONSO = places.DATA / "umls/MRCONSO.RRF"
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
 COMMON = 3  # texts that have a word, which is then no typing error
 FEWEST = 8  # words of a premise that can be a near copy
@@ -32,8 +30,10 @@ def expect_examples_to_be_tested(rows: pd.DataFrame, context: Context) -> pd.Ser
     """
     example, original, *alike = rows.columns
     splits = context.tables["splits"]
-    tested = set(_pairs(splits[splits["split"] == "test"], "example_id", "target"))
-    is_tested = pd.Series([pair in tested for pair in _pairs(rows, example, original)], rows.index)
+    tests = splits[splits["split"] == "test"]
+    tested = pd.MultiIndex.from_frame(tests[["example_id", "target"]])
+    pairs = pd.MultiIndex.from_frame(rows[[example, original]])
+    is_tested = pd.Series(pairs.isin(tested), rows.index)
     is_covered = is_tested.groupby([rows[column] for column in (original, *alike)]).transform("any")
     return is_covered | ~rows[original].isin(splits["target"].unique())
 
@@ -187,14 +187,9 @@ def expect_pairs_to_be_on_one_side(
 
 def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
     """For each text of at least `FEWEST` words the others that share so much of its words."""
-    words = [set(leaks.normalise(text).line.split()) for text in texts]
-    number = {word: i for i, word in enumerate(sorted(set().union(*words)))}
-    columns = [number[word] for row in words for word in row]
-    sizes = np.array([len(row) for row in words])
-    matrix = csr_matrix(
-        (np.ones(len(columns), np.int32), columns, np.concatenate([[0], sizes.cumsum()])),
-        shape=(len(texts), len(number)),
-    )
+    lines = [leaks.normalise(text).line for text in texts]
+    matrix = CountVectorizer(analyzer=str.split, binary=True).fit_transform(lines)
+    sizes = matrix.sum(axis=1).A1
     copies: dict[str, list[str]] = {}
     for start in range(0, len(texts), ROWS):
         shared = (matrix[start : start + ROWS] @ matrix.T).toarray()
@@ -261,7 +256,3 @@ def _exact_search(names: list[tuple[str, str]]) -> Callable[[str], dict[str, str
     """A search for names letter by letter, in any case."""
     lowered = {(name.strip().lower(), cui) for name, cui in names if name.strip()}
     return lambda text: {cui: name for name, cui in lowered if name in text.lower()}
-
-
-def _pairs(table: pd.DataFrame, first: str, second: str) -> Iterator[tuple[str, str]]:
-    return zip(table[first], table[second], strict=True)

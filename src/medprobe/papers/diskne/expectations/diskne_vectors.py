@@ -12,6 +12,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.gate.checks import Context, row_check
+from medprobe.papers.diskne.expectations.diskne import related_diseases
 
 VECTORS = places.DATA / "cui2vec/cui2vec_pretrained.csv"
 CLOSE = 1e-5  # cosines that differ by less are equal
@@ -33,7 +34,7 @@ def expect_similar_negatives_to_be_nearest(
     pool = sorted(rows.loc[rows[kind] == "positive", cui].unique())
     drawn = similar[original].drop_duplicates()
     drawn = drawn.sample(min(sample, len(drawn)), random_state=0)
-    related = _related(context.tables["ancestors"])
+    related = related_diseases(context)
     vectors = _vectors(VECTORS, {*pool, *drawn})
     accepted = pd.Series(True, index=rows.index)
     for disease in drawn:
@@ -70,12 +71,6 @@ def expect_random_negatives_to_be_drawn(rows: pd.DataFrame) -> pd.Series | bool:
     enough = rows.loc[rows[kind] == "positive", cui].nunique() > sets["similar"].map(len).max() + 1
     same = len(sets) > 1 and bool((sets["similar"] == sets["random"]).all())
     return (rows[kind] != "random") | (not (same and enough))
-
-
-def _related(ancestors: pd.DataFrame) -> set[tuple[str, str]]:
-    """All pairs of a disease and one above or below it."""
-    pairs = set(zip(ancestors["cui"], ancestors["ancestor"], strict=True))
-    return pairs | {(above, below) for below, above in pairs}
 
 
 def _vectors(path: Path, cuis: set[str]) -> dict[str, np.ndarray]:

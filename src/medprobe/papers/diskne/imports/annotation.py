@@ -20,7 +20,7 @@ def find(path: Path) -> Release:
     """Find all annotation files at or below a folder, and read every row.
 
     The report counts rows by file, category and label, and the odd ones among them
-    (`sources.annotation.oddities`). Other released files in the target folder stay; a sheet filled
+    (`annotation.oddities`). Other released files in the target folder stay; a sheet filled
     in by hand would mix with the files.
     """
     files = sorted(path.rglob(FILES))

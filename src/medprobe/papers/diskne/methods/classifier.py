@@ -94,7 +94,7 @@ class Classifier(Method):
     SELECTING = frozenset({"variants", "seeds", "diseases"})
 
     class Settings(FineTuningRecipe):
-        """The defaults are the paper's; what it leaves open, `Recipe` names."""
+        """The defaults are the paper's; what it leaves open, `FineTuningRecipe` names."""
 
         max_length: int = Field(256, gt=2)
         """Longest text or pair of texts, in tokens."""

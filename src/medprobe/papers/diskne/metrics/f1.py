@@ -93,13 +93,9 @@ def group_by_subset(predictions: pd.DataFrame) -> list[tuple[tuple[str, str], pd
 def group_by_disease(rows: pd.DataFrame) -> dict[str, "Outcomes"]:
     """The outcomes of each disease that has the `fewest` positives in these rows."""
     groups = rows[["target", *READ]].groupby("target", sort=True)
-    outcomes_by_disease = {str(name): count_outcomes(part) for name, part in groups}
+    diseases = {str(name): count_outcomes(part) for name, part in groups}
     fewest = int(rows["fewest"].iloc[0])
-    return {
-        name: disease_outcomes
-        for name, disease_outcomes in outcomes_by_disease.items()
-        if disease_outcomes.positives >= fewest
-    }
+    return {name: found for name, found in diseases.items() if found.positives >= fewest}
 
 
 @dataclass(frozen=True)
@@ -123,21 +119,18 @@ def count_outcomes(rows: pd.DataFrame) -> Outcomes:
     query, seed, is_predicted, label, score = (rows[name].to_numpy(object) for name in READ)
     names, group = np.unique([str(value).partition("-")[0] for value in query], return_inverse=True)
     is_predicted, true, score = is_predicted.astype(int) == 1, label == 1, score.astype(float)
-    seed_masks = [seed == value for value in sorted(set(seed))]
-    seeds = [
-        _count_seed(
-            is_predicted[is_seed], true[is_seed], group[is_seed], score[is_seed], len(names)
-        )
-        for is_seed in seed_masks
+    size, seeds = len(names), [seed == value for value in sorted(set(seed))]
+    of_seeds = [
+        _count_seed(is_predicted[rows], true[rows], group[rows], score[rows], size)
+        for rows in seeds
     ]
-    counts, top, pair_scores = (np.stack(values) for values in zip(*seeds, strict=True))
-    first_seed = seed_masks[0]
+    counts, top, above = (np.stack(values) for values in zip(*of_seeds, strict=True))
     return Outcomes(
         counts,
         top,
-        pair_scores,
-        positive=np.isin(np.arange(len(names)), group[first_seed & true]),
-        negatives=np.bincount(group[first_seed & ~true], minlength=len(names)).astype(float),
+        above,
+        positive=np.isin(np.arange(size), group[seeds[0] & true]),
+        negatives=np.bincount(group[seeds[0] & ~true], minlength=size).astype(float),
     )
 
 
@@ -179,22 +172,22 @@ def f1(counts: Floats) -> Floats:
         return np.stack([2 * tp / (2 * tp + fp + fn), 2 * recall / (1 + recall) / labels], axis=-1)
 
 
-def estimate(disease_outcomes: Outcomes, times: Floats | None = None) -> Floats:
+def estimate(outcomes: Outcomes, times: Floats | None = None) -> Floats:
     """Compute ESTIMATES over resamples of the groups.
 
     Args:
-        disease_outcomes: of one disease.
+        outcomes: of one disease.
         times: how often each group is taken, [resamples, groups]; once each by default.
 
     Returns:
         [resamples, seeds, 4]; NaN where a value is undefined, as `auc` without negatives.
     """
-    times = np.ones((1, len(disease_outcomes.positive))) if times is None else times
-    f1_values = f1(np.einsum("rp,spc->rsc", times, disease_outcomes.counts))
-    has_top = ~np.isnan(disease_outcomes.top[0])
-    top = np.einsum("rp,sp->rs", times[:, has_top], disease_outcomes.top[:, has_top])
-    ordered_pairs = np.einsum("ri,rj,sij->rs", times, times, disease_outcomes.above, optimize=True)
-    pairs = (times @ disease_outcomes.positive) * (times @ disease_outcomes.negatives)
+    times = np.ones((1, len(outcomes.positive))) if times is None else times
+    f1_values = f1(np.einsum("rp,spc->rsc", times, outcomes.counts))
+    has_top = ~np.isnan(outcomes.top[0])
+    top = np.einsum("rp,sp->rs", times[:, has_top], outcomes.top[:, has_top])
+    ordered_pairs = np.einsum("ri,rj,sij->rs", times, times, outcomes.above, optimize=True)
+    pairs = (times @ outcomes.positive) * (times @ outcomes.negatives)
     with np.errstate(invalid="ignore"):
         top, auc = top / times[:, has_top].sum(axis=1)[:, None], ordered_pairs / pairs[:, None]
     return np.concatenate([f1_values, top[..., None], auc[..., None]], axis=-1)
@@ -204,9 +197,7 @@ def _by_positives(rows: pd.DataFrame, scoring: Scoring) -> dict[str, dict[str, A
     """The means over diseases by their number of positives, where there are several bins."""
     diseases = group_by_disease(rows)
     sizes = bins([outcomes.positives for outcomes in diseases.values()], POSITIVES)
-    names_by_bin: dict[str, list[str]] = {}
-    for name, size in zip(diseases, sizes, strict=True):
-        names_by_bin.setdefault(size, []).append(name)
+    names_by_bin = pd.Series([*diseases]).groupby([*sizes], sort=False).agg(list)
     if len(names_by_bin) < 2:
         return {}
     tables = {}
@@ -223,13 +214,13 @@ def _category(rows: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     if not diseases:
         return {}
     result: dict[str, Any] = {}
-    values = np.stack([estimate(disease_outcomes)[0] for disease_outcomes in diseases.values()])
-    sizes = np.array([disease_outcomes.positives for disease_outcomes in diseases.values()], float)
+    values = np.stack([estimate(outcomes)[0] for outcomes in diseases.values()])
+    sizes = np.array([outcomes.positives for outcomes in diseases.values()], float)
     seeds = draw_multiplicities(generator, resamples, values.shape[1])
-    for (name, disease_outcomes), value in zip(diseases.items(), values, strict=True):
-        groups = draw_multiplicities(generator, resamples, len(disease_outcomes.positive))
-        draws = np.einsum("rs,rsm->rm", seeds, estimate(disease_outcomes, groups)) / len(value)
-        n = disease_outcomes.positives
+    for (name, outcomes), value in zip(diseases.items(), values, strict=True):
+        groups = draw_multiplicities(generator, resamples, len(outcomes.positive))
+        draws = np.einsum("rs,rsm->rm", seeds, estimate(outcomes, groups)) / len(value)
+        n = outcomes.positives
         result[name] = _numbers(value, draws, scoring.params.confidence, n, n)
     if len(diseases) == 1:
         return result | {name: result[next(iter(diseases))] for name in MEANS}

@@ -47,10 +47,10 @@ def write(world: World, data: Path, seed: int) -> None:
     pairs = list(_pairs(world, rng))
     rng.shuffle(pairs)
     ids = [f"{number:08x}-5a3e-11e7-0000-000000000000" for number in range(len(pairs))]
+    fields = ("pairID", "gold_label", "sentence1", "sentence2")
     rows = [
-        {"pairID": name, "gold_label": pair.label, "sentence1": pair.premise, "sentence2": text}
+        dict(zip(fields, (name, pair.label, pair.premise, pair.hypothesis), strict=True))
         for name, pair in zip(ids, pairs, strict=True)
-        for text in [pair.hypothesis]
     ]
     cuts = [len(rows) * share // 20 for share in (14, 16, 18)]
     parts = (rows[: cuts[0]], rows[cuts[0] : cuts[1]], rows[cuts[1] : cuts[2]], rows[cuts[2] :])
@@ -67,16 +67,15 @@ def _pairs(world: World, rng: random.Random) -> Iterator[Pair]:
         if fact.relation in OBSERVATIONS and fact.times:
             disease = fact.subject if fact.subject.type == "disease" else fact.object
             facts_of.setdefault(disease, []).append(fact)
-    relations = {
-        disease: len({fact.relation for fact in facts}) for disease, facts in facts_of.items()
-    }
-    times = {disease: sum(fact.times for fact in facts) for disease, facts in facts_of.items()}
-    order = sorted(
-        facts_of, key=lambda disease: (-relations[disease], -times[disease], disease.cui)
-    )
+
+    def rank(disease: Entity) -> tuple[int, int, str]:
+        facts = facts_of[disease]
+        return -len({fact.relation for fact in facts}), -sum(f.times for f in facts), disease.cui
+
     by_cui = {entity.cui: entity for entity in world.entities}
-    for place, disease in enumerate(order[:DISEASES]):
-        others = rng.sample(order[:DISEASES], 4)
+    diseases = sorted(facts_of, key=rank)[:DISEASES]
+    for place, disease in enumerate(diseases):
+        others = rng.sample(diseases, 4)
         for category, premise in _premises(disease, facts_of[disease]):
             yield _positive(premise, disease, category, rng)
             yield _other(premise, rng.choice(others), rng)

@@ -5,22 +5,20 @@ itself. Source: UMLS Reference Manual, tables MRREL and MRCONSO.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput
 from medprobe.gate.checks import row_check
+from medprobe.gate.umls import AUI, CUI, MRCONSO, PREFERRED, STR, read_lines, read_names
 
 MRREL = places.DATA / "umls/MRREL.RRF"
-MRCONSO = places.DATA / "umls/MRCONSO.RRF"
 CUI1, AUI1, CUI2, AUI2, RELA, SAB, SUPPRESS = 0, 1, 4, 5, 7, 10, 14  # CUI2 has RELA to CUI1
 IN_USE: Final = "N"  # in SUPPRESS
-CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO
-PREFERRED: Final = {1: "ENG", 2: "P", 4: "PF", 6: "Y", 16: "N"}  # LAT, TS, STT, ISPREF, SUPPRESS
+WHY: Final = "the gate reads a sample of facts again"
 
 
 @row_check
@@ -63,7 +61,7 @@ def expect_answers_to_be_complete(
     facts = _facts(MRREL, set(drawn[relation]), set(drawn[subject_id]), obsolete)
     facts = [fact for fact in facts if fact.vocabulary in vocabularies]
     cuis = {cui for fact in facts for cui in (fact.subject, fact.answer)}
-    name_of = _preferred_names(MRCONSO, cuis) if names == "preferred" else _atoms(MRCONSO, cuis)
+    name_of = _preferred_names(cuis) if names == "preferred" else _names_of_atoms(cuis)
     right: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for fact in facts:
         subject, answer = (
@@ -92,7 +90,7 @@ class UmlsFact(NamedTuple):
 def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) -> list[UmlsFact]:
     """The facts of these relations and subjects, with those that are withdrawn, or without."""
     facts = []
-    for line in _lines(path):
+    for line in read_lines(path, WHY):
         fields = line.split("|")
         if fields[CUI2] not in subjects or fields[RELA] not in relations:
             continue
@@ -103,29 +101,17 @@ def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) 
     return facts
 
 
-def _atoms(path: Path, cuis: set[str]) -> dict[str, str]:
+def _names_of_atoms(cuis: set[str]) -> dict[str, str]:
     """The names of these concepts' atoms by AUI, and the last name of each concept by its CUI."""
     names = {}
-    for line in _lines(path):
-        if line[: line.find("|")] in cuis:
-            fields = line.split("|")
-            names[fields[AUI]] = names[fields[CUI]] = fields[STR]
+    for fields in read_names(MRCONSO, cuis, {}, WHY):
+        names[fields[AUI]] = names[fields[CUI]] = fields[STR]
     return names
 
 
-def _preferred_names(path: Path, cuis: set[str]) -> dict[str, str]:
+def _preferred_names(cuis: set[str]) -> dict[str, str]:
     """The first preferred English name of each concept."""
     names: dict[str, str] = {}
-    for line in _lines(path):
-        if line[: line.find("|")] in cuis:
-            fields = line.split("|")
-            if all(fields[place] == value for place, value in PREFERRED.items()):
-                names.setdefault(fields[CUI], fields[STR])
+    for fields in read_names(MRCONSO, cuis, PREFERRED, WHY):
+        names.setdefault(fields[CUI], fields[STR])
     return names
-
-
-def _lines(path: Path) -> Iterator[str]:
-    if not path.is_file():
-        raise BadInput(path, "no such file", "the gate reads a sample of facts again")
-    with path.open(encoding="utf-8", newline="\n") as lines:
-        yield from lines

@@ -55,12 +55,7 @@ class Contrastive(Method):
     ASKED = MappingProxyType({"rank": 2})
 
     class Settings(RankingSettings):
-        """The paper's choice.
-
-        `candidates`: `all` names; `without_subject`: all but the query's own subject, unless it is
-        an answer; `answers`: names of type answer; `relation`: the answers of the relation's
-        queries.
-        """
+        """The paper's choice."""
 
         sets: tuple[str, ...] = ()
         """The sentence sets to use, names of `sentence_sets`. Each is a replicate. Empty: the model
@@ -263,9 +258,17 @@ class Contrastive(Method):
         return replicate, "-".join(f"{name}-{plain_number(value)}" for name, _, value in parts)
 
     def _layers(self, model: Model, variant: str) -> list[int]:
-        """The layers to read: the last, and under the base settings those of `read_layers`."""
+        """The layers to read: the last, and under the base settings those of `read_layers`.
+
+        Prints which of these the model lacks, once.
+        """
         depth = model.config.num_hidden_layers
         further = dict.fromkeys(() if variant else self.settings.read_layers)
+        missing = [str(layer) for layer in further if layer > depth]
+        if missing and not self.has_reported:
+            name = self.checkpoint.name
+            print(f"{name} has {depth} layers: left out of read_layers {', '.join(missing)}")
+            self.has_reported = True
         return [-1, *(layer for layer in further if layer <= depth)]
 
     def _model(self, pass_: str) -> Model:
@@ -277,18 +280,7 @@ class Contrastive(Method):
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.pass_model = pass_, model
-            if _is_main_step(pass_):
-                self._report_missing_layers(model)
         return self.pass_model[1]
-
-    def _report_missing_layers(self, model: Model) -> None:
-        """Print which of `read_layers` the model lacks, once."""
-        depth = model.config.num_hidden_layers
-        missing = [str(layer) for layer in self.settings.read_layers if layer > depth]
-        if missing and not self.has_reported:
-            name = self.checkpoint.name
-            print(f"{name} has {depth} layers: left out of read_layers {', '.join(missing)}")
-            self.has_reported = True
 
     def _prompts(self, model: Model, task: Task) -> list[str]:
         """The prompts, a mask in the slot of each."""

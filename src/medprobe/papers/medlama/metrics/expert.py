@@ -14,7 +14,7 @@ sampling (Särndal et al. 1992, section 9.7), as in Angelopoulos et al. 2023 (pr
 inference).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -63,9 +63,7 @@ class Expert(Scorer):
         Tables that do not list the best names are not scored.
         """
         scores: Scores = {}
-        if are_ahead(predictions):
-            return scores
-        for evaluation in find_prediction_evaluations(benchmark, scoring.benchmarks):
+        for evaluation in _scored_by(predictions, benchmark, scoring):
             for variant, rows in predictions.groupby("variant", sort=True):
                 if numbers := _scores(evaluation, rows, benchmark, scoring):
                     part = f"{evaluation.subset}/{RATED}:{evaluation.name}"
@@ -78,11 +76,9 @@ class Expert(Scorer):
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """One row a rated query, a cluster of its own: the queries were drawn at random."""
-        rated = find_prediction_evaluations(benchmark, scoring.benchmarks)
         parts = [
             judge_queries(evaluation, predictions).assign(subset=evaluation.subset)
-            for evaluation in rated
-            if not are_ahead(predictions)
+            for evaluation in _scored_by(predictions, benchmark, scoring)
         ]
         table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
         return table.assign(cluster=table["query_id"], weight=1.0)
@@ -139,10 +135,10 @@ def _read_evaluation(folder: Path) -> Evaluation:
     )
 
 
-def find_prediction_evaluations(benchmark: Path, names: Iterable[str]) -> Iterator[Evaluation]:
-    """Those of predictions: what systems are scored by."""
-    all_evaluations = evaluations(benchmark, names)
-    return (item for item in all_evaluations if item.target == "predictions")
+def _scored_by(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> list[Evaluation]:
+    """The evaluations that score a system: none where its table does not list its best names."""
+    found = [] if are_ahead(predictions) else evaluations(benchmark, scoring.benchmarks)
+    return [evaluation for evaluation in found if evaluation.target == "predictions"]
 
 
 def add_verdicts(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:
@@ -150,19 +146,15 @@ def add_verdicts(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFr
 
     Only variants and replicates whose predictions are among the items are returned.
     """
-    drawn_predictions = predictions[
-        predictions["query_id"].isin(evaluation.queries["query_id"])
-        & (predictions["rank"] <= KS[-1])
-    ]
+    is_drawn = predictions["query_id"].isin(evaluation.queries["query_id"])
+    drawn = predictions[is_drawn & (predictions["rank"] <= KS[-1])]
     names = pd.MultiIndex.from_frame(evaluation.items[["query_id", "prediction"]])
-    keys = pd.MultiIndex.from_frame(drawn_predictions[["query_id", "prediction"]])
-    is_item = pd.Series(keys.isin(names), index=drawn_predictions.index)
-    share = is_item.groupby(
-        [drawn_predictions["variant"], drawn_predictions["replicate"]]
-    ).transform("mean")
+    keys = pd.MultiIndex.from_frame(drawn[["query_id", "prediction"]])
+    is_item = pd.Series(keys.isin(names), index=drawn.index)
+    share = is_item.groupby([drawn["variant"], drawn["replicate"]]).transform("mean")
     verdicts = evaluation.ratings.groupby(["query_id", "prediction"])["right"].mean() > 0.5
     verdict_values = verdicts.astype(float).reindex(keys).to_numpy()
-    return drawn_predictions.assign(verdict=verdict_values)[share >= AMONG]
+    return drawn.assign(verdict=verdict_values)[share >= AMONG]
 
 
 def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataFrame:

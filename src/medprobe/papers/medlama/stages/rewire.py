@@ -1,6 +1,5 @@
 """Stage `rewire`: Contrastive-Probe's self-supervised step, one model on one sentence set."""
 
-import csv
 import hashlib
 import json
 import shutil
@@ -9,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -203,10 +204,9 @@ class _Steps:
 
 
 def _write_losses(losses: list[float], target: Path) -> None:
-    with replacing(target) as path, path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["step", "loss"])
-        writer.writerows((step, f"{loss:.6f}") for step, loss in enumerate(losses, start=1))
+    steps = pd.Series(losses, range(1, len(losses) + 1), dtype=float, name="loss")
+    with replacing(target) as path:
+        steps.to_csv(path, index_label="step", float_format="%.6f", lineterminator="\n")
 
 
 def _move_checkpoints(parts: Path, target: Path) -> None:

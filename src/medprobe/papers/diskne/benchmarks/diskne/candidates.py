@@ -36,8 +36,8 @@ def candidates(pairs: pd.DataFrame, umls: Path, diseases: tuple[str, ...]) -> pd
     suggestion: terminological where the premise names the disease too, else what kind of concept
     the premise mentions most.
     """
-    finder = Mentions(_names(umls, diseases))
-    signs = Mentions(_names(umls, tuple(SIGNS), by_type=True))
+    finder = Mentions(_names(umls, diseases, "CUI"))
+    signs = Mentions(_names(umls, tuple(SIGNS), "TUI"))
     rows = []
     for pair in pairs[pairs["label"] == "entailment"].itertuples():
         for mention in finder.find(pair.hypothesis):
@@ -55,9 +55,8 @@ def _suggest(premise: str, disease: str, finder: Mentions, signs: Mentions) -> s
     return min(counts, key=lambda category: (-counts[category], category), default="symptoms")
 
 
-def _names(umls: Path, types: tuple[str, ...], by_type: bool = False) -> list[tuple[str, str]]:
-    """Read all English names of concepts of these types as `(name, CUI)`, or `(name, TUI)`."""
+def _names(umls: Path, types: tuple[str, ...], key: str) -> list[tuple[str, str]]:
+    """Read all English names of concepts of these types, each with its CUI or TUI."""
     kinds = rrf.read_mrsty(umls, ["CUI", "TUI"], pl.col("TUI").is_in(types))
-    key = "TUI" if by_type else "CUI"
     named = rrf.read_english_names(umls, kinds.select("CUI").unique())
     return named.join(kinds, on="CUI").select("STR", key).unique().sort("STR", key).rows()

@@ -261,11 +261,6 @@ def _queries(examples: pd.DataFrame) -> pd.DataFrame:
 def _candidates(examples: pd.DataFrame, preferred: dict[str, str]) -> pd.DataFrame:
     """List the diseases of the examples, in each category."""
     cuis = sorted(set(examples["cui"]))
-    diseases = pd.DataFrame({"name": [preferred[cui] for cui in cuis], "id": cuis})
-    return pd.concat(
-        [
-            diseases.assign(type="disease", subset=category)
-            for category in examples["category"].unique()
-        ],
-        ignore_index=True,
-    )
+    names = [preferred[cui] for cui in cuis]
+    diseases = pd.DataFrame({"name": names, "id": cuis, "type": "disease"})
+    return pd.DataFrame({"subset": examples["category"].unique()}).merge(diseases, how="cross")

@@ -95,7 +95,7 @@ def split(
     original = examples["original_cui"].to_numpy()
     pairs, distinct = pd.factorize(examples["pair_id"], sort=True)
     premises, _ = pd.factorize(examples["premise"].map(fold).str.split().str.join(" "))
-    places = []  # (target, split, example) of each row, as places in their lists
+    parts = [pd.DataFrame(columns=SPLITS, dtype=str)]
     for place, target in enumerate(targets):
         test = original == target
         train = ~mentions[:, place] & ~test
@@ -106,19 +106,10 @@ def split(
         held = np.zeros(len(distinct), dtype=bool)
         held[mixed[: max(1, round(share * len(mixed)))]] = True
         validation = train & held[pairs]
-        for number, rows in enumerate((train & ~validation, validation, test)):
-            positions = np.flatnonzero(rows)
-            places.append(
-                (np.full_like(positions, place), np.full_like(positions, number), positions)
-            )
-    lists = (list(targets), ["train", "validation", "test"], examples["example_id"].tolist())
-    columns = np.concatenate(places, axis=1) if places else np.empty((3, 0), dtype=np.intp)
-    return pd.DataFrame(
-        {
-            column: pd.Series(values, dtype=str).take(taken).reset_index(drop=True)
-            for column, values, taken in zip(SPLITS, lists, columns, strict=True)
-        }
-    )
+        sides = {"train": train & ~validation, "validation": validation, "test": test}
+        for name, rows in sides.items():
+            parts.append(examples.loc[rows, ["example_id"]].assign(target=target, split=name))
+    return pd.concat(parts, ignore_index=True)
 
 
 def split_as_released(
@@ -134,7 +125,7 @@ def split_as_released(
     from sklearn.utils import shuffle
 
     alike = ["premise", "hypothesis"]
-    parts = []
+    parts = [pd.DataFrame(columns=SPLITS, dtype=str)]
     for place, target in enumerate(targets):
         about = examples[examples["original_cui"] == target]
         test = about.drop_duplicates(["category", *alike])
@@ -142,5 +133,4 @@ def split_as_released(
         train, validation = train_test_split(rest, test_size=share, shuffle=False)
         for name, rows in (("train", train), ("validation", validation), ("test", test)):
             parts.append(rows[["example_id"]].assign(target=target, split=name))
-    columns = pd.DataFrame(columns=SPLITS, dtype=str)
-    return pd.concat([columns, *parts], ignore_index=True)[SPLITS]
+    return pd.concat(parts, ignore_index=True)

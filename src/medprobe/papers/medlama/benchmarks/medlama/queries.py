@@ -6,6 +6,7 @@ Source: Meng et al. 2022, section 2.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator
 
@@ -118,11 +119,11 @@ def tables(
 
 def _full_and_hard(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
     """The queries with their prompts as the subset `full`, then those of the subset `hard`."""
-    full = _with_hardness(_with_prompts(queries, settings), settings)
-    is_hard = (full["avg_match"] < settings.max_match) & (
-        full["avg_rouge_l"] < settings.max_rouge_l
-    )
-    hard = full[is_hard]
+    names = zip(queries["subject"], queries["answers"], strict=True)
+    measured = [hardness(subject, answers, settings.hardness) for subject, answers in names]
+    match, rouge_l = np.array(measured).T
+    full = _with_prompts(queries, settings).assign(avg_match=match, avg_rouge_l=rouge_l)
+    hard = full[(match < settings.max_match) & (rouge_l < settings.max_rouge_l)]
     hard = hard.assign(subset="hard", query_id=hard["query_id"] + "-hard")
     return pd.concat([full, hard], ignore_index=True)
 
@@ -132,15 +133,14 @@ def _ranked_names(
 ) -> pd.DataFrame:
     """The candidates of the drawn queries, or of every one; says so where the draw leaves some out.
 
-    `every` has the relations' queries before the draw.
+    `every` has the relations' queries before the draw. A name of the drawn queries keeps the id
+    that it has there: of two concepts of one name they can have the second alone.
     """
-    candidates = _candidates(queries)
+    candidates, keys = _candidates(queries), ["subset", "name"]
     if settings.candidates == "all":
-        rest = _candidates(_full_and_hard(every, settings))
-        keys = ["subset", "name"]
-        ids = candidates.set_index(keys)["id"]  # of two CUIs of a name, the drawn queries have one
-        ids = ids.reindex(pd.MultiIndex.from_frame(rest[keys])).reset_index(drop=True)
-        return rest.assign(id=ids.fillna(rest["id"]))
+        ranked = _candidates(_full_and_hard(every, settings)).set_index(keys)
+        ranked.update(candidates.set_index(keys)[["id"]])
+        return ranked.reset_index()
     names = _candidates(every.assign(subset="full"))
     ranked, known = (candidates["subset"] == "full").sum(), len(names)
     if ranked < known:
@@ -184,14 +184,6 @@ def _wordings(relation: str, settings: MedlamaSettings) -> list[Wording]:
         Wording(ORIGINAL, _template(relation, settings)),
         *(Wording(f"ours-{number}", template) for number, template in further),
     ]
-
-
-def _with_hardness(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
-    measured = [
-        hardness(row.subject, row.answers, settings.hardness) for row in queries.itertuples()
-    ]
-    match, rouge_l = zip(*measured, strict=True)
-    return queries.assign(avg_match=match, avg_rouge_l=rouge_l)
 
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:

@@ -26,10 +26,7 @@ METADATA = Metadata(
 
 
 class Settings(Section):
-    """Where the sheets are, and from which rating on a prediction is right; the paper.
-
-    5, perfectly answers the query.
-    """
+    """Where the sheets are, and from which rating on a prediction is right."""
 
     sheets: Path
     """Folder of the filled sheets below `data/`, such as `annotations/experts`."""

@@ -96,11 +96,7 @@ def rated(items: pd.DataFrame, ratings: pd.DataFrame) -> pd.DataFrame:
     The columns are `rater, subset, items, rated, right`.
     """
     subsets = items.set_index("item")["subset"]
-    total = subsets.value_counts()
-    rows = [
-        (rater, subset, int(total[subset]), len(part), int(part["right"].sum()))
-        for (rater, subset), part in ratings.groupby(
-            ["rater", ratings["item"].map(subsets).rename("subset")], sort=True
-        )
-    ]
-    return pd.DataFrame(rows, columns=["rater", "subset", "items", "rated", "right"])
+    parts = ratings.groupby(["rater", ratings["item"].map(subsets).rename("subset")], sort=True)
+    table = parts["right"].agg(rated="size", right="sum").reset_index()
+    table.insert(2, "items", table["subset"].map(subsets.value_counts()))
+    return table

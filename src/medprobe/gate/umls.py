@@ -1,0 +1,49 @@
+"""UMLS's files, as the gate reads them again.
+
+This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
+itself. Source: UMLS Reference Manual, table MRCONSO.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+
+MRCONSO: Final = places.DATA / "umls/MRCONSO.RRF"
+CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO.RRF
+ENGLISH: Final = {1: "ENG"}  # LAT
+PREFERRED: Final = {**ENGLISH, 2: "P", 4: "PF", 6: "Y", 16: "N"}  # TS, STT, ISPREF, SUPPRESS
+
+
+def read_names(
+    path: Path, cuis: Collection[str], values: Mapping[int, str], why: str
+) -> Iterator[list[str]]:
+    """Read the rows of concepts in MRCONSO.RRF whose fields have these values, such as PREFERRED.
+
+    Args:
+        path: the file.
+        cuis: of the concepts.
+        values: of fields, by their places.
+        why: what the gate needs them for, for the error.
+
+    Yields:
+        The fields of each row.
+
+    Raises:
+        BadInput: there is no such file.
+    """
+    for line in read_lines(path, why):
+        if line[: line.find("|")] in cuis:
+            fields = line.split("|")
+            if all(fields[place] == value for place, value in values.items()):
+                yield fields
+
+
+def read_lines(path: Path, why: str) -> Iterator[str]:
+    """Read the lines of an RRF file. Raises BadInput where there is none."""
+    if not path.is_file():
+        raise BadInput(path, "no such file", why)
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        yield from lines
