@@ -24,6 +24,7 @@ from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.chat.methods.judgment import Judgment
 from medprobe.extensions.chat.prompt_texts import Chat
+from medprobe.extensions.chat.writer import writer_of
 from medprobe.extensions.chat.writing import WritingSettings
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
@@ -194,7 +195,7 @@ def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
             if token.startswith(" ") and stripped.count(word) == 1 and len(top.tokenize(token)) == 1
         ][:2]
         assert len(words) == 2
-        ours = local.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
+        ours = writer_of(local).word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
         theirs = served.word_log_probs(["Aspirin treats [Y]"], ["q"], words, "\n")
         assert theirs[0] == pytest.approx(ours[0], abs=1e-5)
         with pytest.raises(BadInput, match="none of nothing is among its"):
