@@ -49,11 +49,10 @@ def expect_steps_to_be_nested(ids: pd.Series, context: Context) -> pd.Series:
         if row.step == 0:
             return not texts[step] and not names_by_step[step]
         previous = f"{row.context_id}/{row.step - 1}"
-        if previous not in names_by_step or names_by_step[step] != names_by_step[previous] | {
-            row.added
-        }:
+        if previous not in names_by_step:
             return False
-        return row.kind != "real" or texts[previous] in texts[step]
+        adds_one_name = names_by_step[step] == names_by_step[previous] | {row.added}
+        return adds_one_name and (row.kind != "real" or texts[previous] in texts[step])
 
     return ids.map(is_nested)
 
