@@ -22,6 +22,7 @@ from medprobe.extensions.chat import reliability
 from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
 from medprobe.extensions.chat.metrics import judgment
 from medprobe.metrics import Scoring
+from report.test_sentences import best, hits, results, values
 
 NAMES = ("pain", "fever", "influenza", "SNCA")
 TEMPLATE = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
@@ -299,3 +300,9 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
     assert reliability.table({"taught": other}).empty
+
+
+def test_a_coin_is_chance_for_true_and_false() -> None:
+    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
+    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
+    assert (coin.value, coin.beaten) == (0.5, False)

@@ -1,7 +1,10 @@
 """From contexts to the page: scores, tables, drawings, and no text of any note."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +16,14 @@ from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, to_rows
-from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance, split_by_variant
+from medprobe.metrics.significance import (
+    SIGNIFICANCE,
+    average_by_query,
+    paired_table,
+    significance,
+    split_by_variant,
+)
+from medprobe.metrics.summary import weighted
 from medprobe.papers.context import trajectory
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
@@ -24,6 +34,8 @@ from medprobe.report.leaderboard import standing, table
 from medprobe.report.results import Results
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
+from report.test_sentences import SCORING, best, values
+from report.test_sentences import results as results_of
 
 MODELS = ("one", "other")
 CENTRES = ("target", "negative")
@@ -288,3 +300,38 @@ def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
         "| objects:11-50 | one | 10.0 | 10.0 |",
         "| frequency:over-1000 | one | 0.0 | 0.0 |",
     ]
+
+
+def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
+    """Models (`copy` is the control's) that understand these shares of triples, a step each."""
+    systems = {}
+    for model in target:
+        tables = []
+        for centre, shares in (("target", target), ("negative", negative)):
+            rises = np.arange(n) < shares[model] * n
+            table = values(rises.astype(float), "understand", centre)
+            tables.append(table.assign(confuse=0.0, misunderstand=1.0 - rises))
+        model_and_method = (
+            ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
+        )
+        systems[model_and_method] = pd.concat(tables)
+    page_results = results_of(systems, "understand")
+    tested = significance(
+        {name: average_by_query(weighted(table)) for name, table in systems.items()},
+        *("facts", SCORING.params, 1),
+        contrasts=[("target", "negative")],
+    )
+    about = {"facts": replace(context.METADATA, cluster="subject_id")}
+    return replace(page_results, significance=tested, benchmarks=about)
+
+
+def test_around_a_negative_target_low_is_good() -> None:
+    page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
+    assert best(page_results, "understand", "negative").best["model"] == "one"
+    assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
+
+
+def test_the_negative_target_separates_a_model_from_copying() -> None:
+    """`one` is a copier around targets alone."""
+    page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
+    check_snapshot("understood", section(page_results, "facts"))
