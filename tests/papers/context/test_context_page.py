@@ -9,11 +9,16 @@ import pandas as pd
 import pytest
 
 from helpers.render_helpers import check_snapshot, html, lines
-from helpers.toy_project import METADATA
+from helpers.toy_project import METADATA, query
 from medprobe import metrics
 from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, ScoreParams
-from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.core.tables import (
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    write_predictions,
+)
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, to_rows
 from medprobe.metrics.significance import (
@@ -34,6 +39,7 @@ from medprobe.report.leaderboard import standing, table
 from medprobe.report.results import Results
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
+from report.test_queries import answers, benchmark, last_answers
 from report.test_sentences import SCORING, best, values
 from report.test_sentences import results as results_of
 
@@ -335,3 +341,26 @@ def test_the_negative_target_separates_a_model_from_copying() -> None:
     """`one` is a copier around targets alone."""
     page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
     check_snapshot("understood", section(page_results, "facts"))
+
+
+def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
+    about = {"context_id": "c", "centre": "target", "kind": "real", "resource": "notes"}
+    steps = pd.DataFrame([query(number) for number in (1, 2, 3)], columns=QUERY_COLUMNS)
+    steps = steps.assign(**about, target="brena", target_id="C1", step=[0, 1, 2])
+    steps["added_role"] = ["", "target", "correct"]
+    folder = benchmark(tmp_path, steps)
+    rows = [
+        ("", "", query_id, rank, name, identifier, -1.0, False)
+        for query_id, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
+        for rank, name, identifier in zip(ranks, ("brena", "alba"), ("C1", "C0"), strict=True)
+    ]
+    path = tmp_path / "model" / "rank_change" / "facts.parquet"
+    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "ucm")
+    query_answers = answers(folder, [path], text=False)
+    assert query_answers is not None and query_answers.content["best"] == [
+        "0"
+    ]  # it ends below where it began
+    [shown_query] = query_answers.content["queries"]
+    assert shown_query[:3] == ["c", "target, real, notes", "may_treat"]
+    assert shown_query[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
+    assert last_answers(query_answers) == [[["3", "1", "5"], [2]]]
