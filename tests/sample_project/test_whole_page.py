@@ -1,9 +1,4 @@
-"""The page with the sections of all papers and extensions.
-
-Tests in this folder are about the project of this repository with everything in it: its
-params.yaml, its sample world, and what all folders of `papers/` and `extensions/` add. The tests of
-the kernel pass without these folders.
-"""
+"""The page with the sections of all papers and extensions."""
 
 from collections.abc import Callable
 from pathlib import Path
