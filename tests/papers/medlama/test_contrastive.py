@@ -480,3 +480,10 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
         for k, share in zip((1, 5, 10), accuracies, strict=True):
             hits = predictions[predictions["rank"] <= k].groupby("query_id")["hit"].any()
             assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)
+
+
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    settings = {"sets": ("set-0",)}
+    probing.check_ranks_stay("contrastive", tiny_model("encoder"), settings, "original")
