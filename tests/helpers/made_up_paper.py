@@ -16,7 +16,7 @@ names: {chf: C0018802}
 models:
   Old BERT: {hub: someone/old, revision: abc, kind: masked, group: general}
   New BERT: {hub: someone/new, kind: masked, heads: [encoder], group: biomedical,
-    larger_than: Old BERT, averaged: {facts: false}, note: "section 2 does not say which one"}
+    larger_than: Old BERT, averaged: false, note: "section 2 does not say which one"}
   Lost BERT: {kind: masked, group: adapted, note: "section 2 gives it out by a link"}
 adopted:
   benchmarks: {table: {facts: {facts: tables/facts.csv}}}
