@@ -1,6 +1,5 @@
 """Answering: every candidate as it would be written, free answers, chats, shots, and refusals."""
 
-import json
 import random
 import shutil
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from helpers import ROOT, probing, tiny
+from helpers import probing, tiny
 from medprobe.backends.base import text_of
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -376,27 +375,3 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
     assert table["query_id"].is_unique and set(table["score"]) == {1.0}
     other = method(chat_model("gpt2"), forms=["free"])
     assert not other.backend.thinks
-
-
-VARIANTS = [
-    f"{template}-{shots}-shot-{form}"
-    for template in ("chat", "none")
-    for shots in (0, 3)
-    for form in ("constrained", "free")
-]
-SCORES = ROOT / "metrics/scores"
-
-
-@pytest.mark.skipif(not (SCORES / "untaught-chat").is_dir(), reason="the pipeline has not run")
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_taught_chat_model_is_above_the_untaught_one(variant: str) -> None:
-    """However it is asked, and their intervals apart."""
-    taught, untaught = (
-        json.loads((SCORES / model / "answering.json").read_text(encoding="utf-8"))
-        for model in ("taught-chat", "untaught-chat")
-    )
-    for subset in ("ctd", "wikidata", "umls"):
-        of_taught, of_twin = (
-            model["biolama"][variant][subset]["macro"] for model in (taught, untaught)
-        )
-        assert of_taught["acc_at_1"]["low"] > of_twin["acc_at_1"]["high"], subset

@@ -288,23 +288,6 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
     assert twice == {**once, "std": 0.0}
 
 
-def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp_path) -> None:
-    rows, _ = judged
-    path = tmp_path / "taught/judgment/toy.parquet"
-    path.parent.mkdir(parents=True)
-    write_predictions(rows, path, "judgment")
-    table = reliability.table({"taught": path})
-    assert table["said"].tolist() == pytest.approx([0.1, 0.9])
-    assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
-    (drawing,) = reliability.draw(table, "toy")
-    assert drawing.file == "toy-reliability-taught.svg"
-    assert "none" in drawing.svg and "as it says" in drawing.svg
-    other = tmp_path / "taught/likelihood/toy.parquet"
-    other.parent.mkdir(parents=True)
-    write_predictions(rows, other, "accuracy")
-    assert reliability.table({"taught": other}).empty
-
-
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
     [coin] = best(results(systems, "judged_right"), "judged_right").baselines
@@ -322,3 +305,20 @@ def test_calibration_goes_by_the_metrics_of_judgments() -> None:
     indexed = calibration.pairs(both, "own").set_index(["metric", "method"])
     assert indexed.index.unique("metric").tolist() == ["acc_at_1", "judged_right", "auroc"]
     assert indexed.loc[["judged_right", "auroc"], "higher"].all()
+
+
+def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp_path) -> None:
+    rows, _ = judged
+    path = tmp_path / "taught/judgment/toy.parquet"
+    path.parent.mkdir(parents=True)
+    write_predictions(rows, path, "judgment")
+    table = reliability.table({"taught": path})
+    assert table["said"].tolist() == pytest.approx([0.1, 0.9])
+    assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
+    (drawing,) = reliability.draw(table, "toy")
+    assert drawing.file == "toy-reliability-taught.svg"
+    assert "none" in drawing.svg and "as it says" in drawing.svg
+    other = tmp_path / "taught/likelihood/toy.parquet"
+    other.parent.mkdir(parents=True)
+    write_predictions(rows, other, "accuracy")
+    assert reliability.table({"taught": other}).empty

@@ -492,6 +492,24 @@ def test_no_benchmark_has_the_name_of_the_folder_of_sentence_sets() -> None:
         check(params)
 
 
+def test_a_checkpoint_says_when_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = torch.nn.Linear(300, 300)
+    adam = torch.optim.Adam(network.parameters())
+    loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
+    loaded.model.save_pretrained = loaded.tokenizer.save_pretrained = lambda path: path.mkdir(
+        exist_ok=True
+    )
+    network(torch.zeros(300)).sum().backward()
+    adam.step()
+    problem = r"File too large: 'outputs/parts/step-1'"
+    with small_files(monkeypatch), pytest.raises(OSError, match=problem):
+        rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
+    assert [*Path("outputs/parts").iterdir()] == []
+
+
 def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:
     (tmp_path / "set-0.txt").write_text("word\n")
     with pytest.raises(BadInput, match=r"no such sentence set.*set-0"):
@@ -511,21 +529,3 @@ def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) ->
     with pytest.raises(BadInput, match="not UTF-8 at byte 3"):
         read_sentences(tmp_path / "set-2.txt")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_checkpoint_says_when_there_is_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    network = torch.nn.Linear(300, 300)
-    adam = torch.optim.Adam(network.parameters())
-    loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
-    loaded.model.save_pretrained = loaded.tokenizer.save_pretrained = lambda path: path.mkdir(
-        exist_ok=True
-    )
-    network(torch.zeros(300)).sum().backward()
-    adam.step()
-    problem = r"File too large: 'outputs/parts/step-1'"
-    with small_files(monkeypatch), pytest.raises(OSError, match=problem):
-        rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
-    assert [*Path("outputs/parts").iterdir()] == []
