@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
@@ -12,6 +13,7 @@ from medprobe.report.page import chapters
 from medprobe.report.results import Results
 
 
+@pytest.mark.slow
 def test_the_chapters_of_twins(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     """The parts of rewiring and of trust are there."""
     reports = write_report(tmp_path, tiny_model("bert"))

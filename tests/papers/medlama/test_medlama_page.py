@@ -55,6 +55,7 @@ def test_rewired_models_stand_next_to_those_that_came() -> None:
     check_snapshot("rewired", sweeps.section(facts(), "facts"))
 
 
+@pytest.mark.slow
 def test_the_figure_of_a_sweep_is_a_file(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     reports = write_report(tmp_path, tiny_model("bert"))
     assert (reports / "figures/made_up-full-contrastive-step.svg").is_file()
