@@ -33,6 +33,7 @@ from helpers import damage, tiny
 from helpers.project import Project, environment
 from medprobe.core import dvc_records
 from medprobe.pipeline import fork_server
+from sample_project import readers
 
 COMPARED: Final = ("metrics", "reports", "outputs")
 # What says when and by whom, and outputs that hold some of it.
@@ -216,9 +217,10 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "data"
-        damage.write_world(data)
-        for reader, counts in damage.try_all_readers(data, chosen.cases) if chosen.cases else ():
-            print(f"{reader}: {dict(counts)}", flush=True)
+        readers.write_world(data)
+        if chosen.cases:
+            for reader, counts in damage.try_all_readers(data, readers.READERS, chosen.cases):
+                print(f"{reader}: {dict(counts)}", flush=True)
         if chosen.kills or chosen.disks:
             took = undisturbed(Path(name))
             kills(Path(name), took, chosen.kills, chosen.seed)

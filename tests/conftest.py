@@ -37,6 +37,21 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 
 @pytest.fixture(scope="session")
+def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small sample world in `data/`, and a table of its facts.
+
+    Tests must not write into it.
+    """
+    from bench import gate
+
+    folder = tmp_path_factory.mktemp("sample")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        gate.write_data()
+    return folder
+
+
+@pytest.fixture(scope="session")
 def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small project with a stage of each kind, run once for all test processes.
 

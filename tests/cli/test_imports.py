@@ -12,7 +12,7 @@ import pytest
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.plugins import find_plugins
-from pipeline.test_real_data import released
+from papers.medlama.released_files import released
 
 RELEASES = [name for name in find_plugins("imports") if name != "results"]
 TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}

@@ -8,141 +8,68 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pytest
 
 from medprobe.core.errors import BadInput
-from medprobe.papers.context import articles, notes, texts
-from medprobe.papers.diskne import annotation, cui2vec, hierarchy, mednli
-from medprobe.papers.medlama import sentences, sheets
-from medprobe.papers.medlama import source as medlama
-from medprobe.papers.template_free import entities, lama, lipid, pubmed
-from medprobe.sources import facts, rrf
-from medprobe.sources import triples as biolama
+from medprobe.sources import facts, rrf, triples
 
 Read = Callable[[Path], object]  # reads a source of a data folder
+Reader = tuple[str, Read]  # the file to damage, and what reads it
 
 
-def _file(name: str, read: Read) -> tuple[str, Read]:
+def file(name: str, read: Read) -> Reader:
     """A file to damage, which is read alone."""
     return name, lambda data: read(data / name)
 
 
-def _notes(path: Path) -> object:
-    return list(notes.read(path, Counter()))
+def _triples(data: Path) -> object:
+    folder = data / "triples"
+    relation = triples.list_relations(folder)[0]
+    return triples.read(folder, relation, "test")
 
 
-def _biolama(data: Path) -> object:
-    folder = data / "biolama/ctd"
-    relation = biolama.list_relations(folder)[0]
-    return biolama.read(folder, relation, "test")
-
-
-def _pubmed(folder: Path) -> object:
-    return [list(pubmed.read_records(path)) for path in pubmed.list_files(folder)]
-
-
-def _ratings(ending: str) -> tuple[str, Read]:
-    """An expert's sheet of this format, and what reads it."""
-    folder = f"sheets-{ending}"
-    items = pd.DataFrame({"item": ["a-1", "a-2"], "asked": "prompts"})
-    return f"{folder}/anna.{ending}", lambda data: sheets.read_ratings(data / folder, items)
-
-
-READERS: Final[dict[str, tuple[str, Read]]] = {  # by name: the file to damage, and what reads it
+READERS: Final[dict[str, Reader]] = {  # the kernel's, by name
     "MRCONSO": ("umls/MRCONSO.RRF", lambda d: rrf.read_english_names(d / "umls")),
     "MRREL": (
         "umls/MRREL.RRF",
         lambda d: rrf.read_mrrel(d / "umls", ["CUI1"], relations=["may_treat"]),
     ),
     "MRSTY": ("umls/MRSTY.RRF", lambda d: rrf.read_mrsty(d / "umls", rrf.MRSTY)),
-    "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
-    "MedLAMA": _file("released/may_treat_2.csv", lambda f: medlama.read_queries(f, "may_treat")),
-    "BioLAMA": ("biolama/ctd/triples_processed/*/test.jsonl", _biolama),
-    "BioLAMA's prompts": (
-        "biolama/ctd/prompts/manual.jsonl",
-        lambda d: biolama.read_templates(d / "biolama/ctd"),
-    ),
-    "Google-RE": (
-        "lama/Google_RE/place_of_birth_test.jsonl",
-        lambda d: list(lama.read_google_re(d / "lama")),
-    ),
-    "T-REx": ("lama/TREx/P19.jsonl", lambda d: list(lama.read_trex(d / "lama"))),
-    "ConceptNet": ("lama/ConceptNet/test.jsonl", lambda d: list(lama.read_conceptnet(d / "lama"))),
-    "SQuAD": ("lama/Squad/test.jsonl", lambda d: list(lama.read_squad(d / "lama"))),
-    "LAMA's templates": ("lama/relations.jsonl", lambda d: lama.read_templates(d / "lama")),
-    "PubMed": ("pubmed/*.xml.gz", lambda d: _pubmed(d / "pubmed")),
-    "an entity list": _file("entities/chemicals.txt", entities.read_names),
-    "CHEMDNER": _file("entities/c.annotations.txt", entities.read_names),
-    "notes": _file("notes/NOTEEVENTS.csv", _notes),
-    "zipped notes": _file("notes/NOTEEVENTS.csv.gz", _notes),
-    "articles": ("articles/*.xml", lambda d: list(articles.read(d / "articles", Counter()))),
-    "texts": ("texts/a.jsonl", lambda d: list(texts.read(d / "texts", Counter()))),
-    "plain texts": ("texts/b.txt", lambda d: list(texts.read(d / "texts", Counter()))),
-    "sentences": _file("sentences/set-0.txt", sentences.read_sentences),
-    "cui2vec": (
-        "cui2vec/cui2vec_pretrained.csv",
-        lambda d: cui2vec.read(d / "cui2vec/cui2vec_pretrained.csv", d.parent / "cache"),
-    ),
-    "MedNLI": ("mednli/mli_dev_v1.jsonl", lambda d: mednli.read(d / "mednli", d / "mediqa")),
-    "MEDIQA": (
-        "mediqa/mednli_bionlp19_shared_task_ground_truth.csv",
-        lambda d: mednli.read(d / "mednli", d / "mediqa"),
-    ),
-    "the annotation": _file("diskne/annotation.csv", annotation.read_sheet),
-    "the released annotation": _file(
-        "released/DisknE_symptoms_annotation.csv", annotation.read_released
+    "triples": ("triples/triples_processed/*/test.jsonl", _triples),
+    "the prompts of triples": (
+        "triples/prompts/manual.jsonl",
+        lambda d: triples.read_templates(d / "triples"),
     ),
     **{
-        f"facts in {ending}": _file(f"tables/facts.{ending}", lambda f: list(facts.read(f)))
+        f"facts in {ending}": file(f"tables/facts.{ending}", lambda f: list(facts.read(f)))
         for ending in ("csv", "tsv", "jsonl", "parquet")
     },
     **{
-        f"templates in {ending}": _file(f"tables/templates.{ending}", facts.read_templates)
+        f"templates in {ending}": file(f"tables/templates.{ending}", facts.read_templates)
         for ending in ("csv", "json")
     },
-    **{f"ratings in {ending}": _ratings(ending) for ending in ("csv", "xlsx")},
-    "LIPID's prompts": _file("released/LIPID.json", lipid.read),
 }
 
 
 def write_world(data: Path) -> None:
-    """Write a small sample world, and files of the formats that it lacks."""
+    """Write a small sample world, and the kernel's files that it lacks."""
     from medprobe.pipeline.sample import sample
 
     sample(data, {"queries": 20, "reserve": 8}, 1)
-    (data / "texts").mkdir()
-    rows = [json.dumps({"id": str(n), "text": f"some text {n}"}) for n in range(20)]
-    (data / "texts/a.jsonl").write_text("\n".join(rows) + "\n")
-    (data / "texts/b.txt").write_text("a text of its own\n" * 20)
-    row = "123\tT\t0\t8\t{}\tTRIVIAL\n"
-    names = "".join(
-        row.format(name) for name in ("acid of aspirin", "Acid of aspirin", "ibuprofen")
-    )
-    (data / "entities/c.annotations.txt").write_text(names)
-    plain = data / "notes/NOTEEVENTS.csv"
-    (data / "notes/NOTEEVENTS.csv.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    released = data / "released"
-    released.mkdir()
-    head = ",".join(medlama.COLUMNS)
-    line = "C1,some oil,may_treat,\"['C2', 'C3']\",\"['dry eye', 'cold']\",dry eye || cold,C2 || C3"
-    line += ",2,2,0.0,0.5"
-    (released / "may_treat_2.csv").write_text(f"{head}\n{line}\n{line}\n")
-    head = "pair_id,CUI,label,original_cui,start_index,end_index,category"
-    line = "p1,C0000001,entailment,C0000001,0,4,symptoms_diseases"
-    (released / "DisknE_symptoms_annotation.csv").write_text(f"{head}\n{line}\n{line}\n")
-    prompts = [{"type": "gene", "prompt": f"{n} is [MASK].", "answer": f"G{n}"} for n in range(9)]
-    (released / "LIPID.json").write_text(json.dumps(prompts, indent=1))
-    _tables(data)
-
-
-def _tables(data: Path) -> None:
-    """Facts, templates and filled sheets, each in all forms."""
-    folder = data / "tables"
-    folder.mkdir()
+    triple = {"predicate_id": "R1", "sub_uri": "Q1", "sub_label": "some oil"}
+    answers = {"obj_uris": ["Q2", "Q3"], "obj_labels": ["dry eye", "a cold"], "obj_types": []}
+    answers["obj_aliases"] = [[], []]
+    lines = [triple | answers | {"uuid": f"u{number}"} for number in (1, 2)]
+    write_lines(data / "triples/triples_processed/R1/test.jsonl", lines)
+    template = {"relation": "R1", "template": "[X] often treats [Y] ."}
+    write_lines(data / "triples/prompts/manual.jsonl", [template, template | {"relation": "R2"}])
+    (folder := data / "tables").mkdir()
     columns = ("subject", "relation", "object", "aliases")
     words = ("drug number", "ailment number", "illness number")
     rows = [
@@ -155,15 +82,17 @@ def _tables(data: Path) -> None:
     table.to_parquet(folder / "facts.parquet")
     (folder / "templates.csv").write_text("relation,template\ntreats,[X] often treats [Y] .\n")
     (folder / "templates.json").write_text('{"treats": {"templates": ["[X] often treats [Y] ."]}}')
-    sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "some text", "rating": ["yes", "no"]})
-    for ending, write in (("csv", sheet.to_csv), ("xlsx", sheet.to_excel)):
-        (data / f"sheets-{ending}").mkdir()
-        write(data / f"sheets-{ending}/anna.{ending}", index=False)
 
 
-def find_target_file(data: Path, reader: str) -> Path:
+def write_lines(path: Path, rows: Iterable[object]) -> None:
+    """Write lines of JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def find_target_file(data: Path, reader: Reader) -> Path:
     """Find the file to damage for a reader."""
-    path: Path = min(data.glob(READERS[reader][0]))
+    path: Path = min(data.glob(reader[0]))
     return path
 
 
@@ -234,28 +163,53 @@ INSERTS: Final = [
 ]
 
 
-def try_reader(data: Path, reader: str, rng: random.Random) -> str:
+def try_reader(data: Path, reader: Reader, rng: random.Random) -> str:
     """Read a damaged file, and restore it.
 
     Returns:
         `read`, `refused`, or the crash.
     """
     path = find_target_file(data, reader)
-    sound = path.read_bytes()
     try:
-        path.write_bytes(damage_content(sound, rng))
-        READERS[reader][1](data)
+        with content_of(data, path, damage_content(path.read_bytes(), rng)):
+            reader[1](data)
     except BadInput as refusal:
         return "refused" if "\n" not in str(refusal) else f"two lines: {refusal}"
     except BaseException as error:
         return f"{type(error).__name__}: {str(error)[:120]!r}"
-    finally:
-        path.write_bytes(sound)
-        shutil.rmtree(data.parent / "cache", ignore_errors=True)
     return "read"
 
 
-def try_all_readers(data: Path, cases: int) -> Iterator[tuple[str, Counter[str]]]:
+@contextmanager
+def content_of(data: Path, path: Path, content: bytes) -> Iterator[None]:
+    """Give a file of a data folder another content, and restore it."""
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(content)
+        yield
+    finally:
+        path.write_bytes(sound)
+        shutil.rmtree(data.parent / "cache", ignore_errors=True)
+
+
+def find_refusal(data: Path, reader: Reader, content: bytes) -> str:
+    """What a reader says of a file with this content, which it refuses."""
+    path = find_target_file(data, reader)
+    with content_of(data, path, content), pytest.raises(BadInput) as caught:
+        reader[1](data)
+    assert path.name in str(caught.value)
+    return str(caught.value)
+
+
+def find_refusal_of_nothing(data: Path, reader: Reader) -> str:
+    """What a reader says of a file without content, zipped or not."""
+    is_zipped = find_target_file(data, reader).suffix == ".gz"
+    return find_refusal(data, reader, gzip.compress(b"") if is_zipped else b"")
+
+
+def try_all_readers(
+    data: Path, readers: Mapping[str, Reader], cases: int
+) -> Iterator[tuple[str, Counter[str]]]:
     """Yield each reader with the counts of its results on so many damaged files."""
-    for reader in READERS:
-        yield reader, Counter(try_reader(data, reader, random.Random(n)) for n in range(cases))
+    for name, reader in readers.items():
+        yield name, Counter(try_reader(data, reader, random.Random(n)) for n in range(cases))

@@ -1,13 +1,16 @@
 """What tests of probing methods share: queries, candidates, and slow, obvious building blocks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 
 from helpers import tiny
+from medprobe import methods
 from medprobe.core.answers import exact
+from medprobe.core.params import EngineParams
 from medprobe.methods import Task
 
 ARCHITECTURES = (*tiny.MASKED, "bert-cased")
@@ -66,6 +69,24 @@ def task(
 ) -> Task:
     """One task over all queries and candidates."""
     return Task("task", queries, candidates, k, normalise=normalise)
+
+
+def check_ranks_stay(
+    method: str, checkpoint: Path, settings: Mapping[str, Any] | None = None, pass_: str = ""
+) -> None:
+    """Fail unless a method's ranks are the same with small and large batches, and on the GPU."""
+    plugin = methods.find(method)
+    names = [name for name in NAMES if not name.endswith(")")]
+    engines = [EngineParams(device="cpu", token_budget=budget) for budget in (64, 4096)]
+    if torch.cuda.is_available():
+        engines.append(EngineParams(device="cuda"))
+    ranked = []
+    for engine in engines:
+        prober = plugin(checkpoint, plugin.Settings(**(settings or {})), engine, 0)
+        table = prober.predict(task(queries(), candidates(names), 5), pass_)
+        ranked.append(table[["variant", "query_id", "rank", "prediction"]])
+    for other in ranked[1:]:
+        pd.testing.assert_frame_equal(other, ranked[0])
 
 
 def causal_ids(tokenizer: Any, text: str, *, answer_first: bool = False) -> list[int]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers import ROOT
+from medprobe import benchmarks
 from medprobe.core.params import HubModel, ModelParams, Models, Params
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.doctor import doctor, list_models, list_sources, missing_sources
@@ -20,20 +21,16 @@ def origins(params: Params) -> dict[str, str]:
     return {row.model: row.origin for row in list_models(params)}
 
 
-def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path) -> None:
-    (tmp_path / "medlama").mkdir()
-    (tmp_path / "medlama/may_treat_1.csv").write_bytes(b"x" * 1500)
-    (tmp_path / "sentences").mkdir()
-    (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
-    params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
-    rows = sources(params, tmp_path)
-    assert rows["medlama"] == (1500, ["real"])
-    assert rows["umls/MRREL.RRF"][0] is None
-    assert "(medlama)" in rows["umls/MRREL.RRF"][1]
-    assert rows["sentences/mine.txt"] == (None, ["rewiring on mine"])
-    assert missing_sources(list_sources(params, tmp_path)) == ["sentences/mine.txt"]
-    assert rows["sentences/other.txt"] == (13, ["(rewiring on other)"])
-    assert {"lipid/LIPID.json", "lama", "biolama", "diskne"} <= set(rows)
+def test_the_sources_of_all_builders_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/drugs.csv").write_bytes(b"x" * 1500)
+    rows = sources(Params(), tmp_path)
+    assert rows["tables"] == (1500, ["(table)"])
+    for builder in benchmarks.list_names():
+        for source in benchmarks.find(builder).metadata.sources:
+            assert f"({builder})" in rows[source][1]
+            assert (rows[source][0] is None) == (source != "tables")
+    assert missing_sources(list_sources(Params(), tmp_path)) == []
     assert "sample" not in rows
 
 

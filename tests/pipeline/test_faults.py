@@ -1,10 +1,8 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
-import errno
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import sqlite3
@@ -16,7 +14,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
 from threading import Timer
-from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pandas as pd
@@ -30,13 +27,14 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from helpers import ROOT
+from helpers.disk import small_files
+from helpers.needed import SECTIONS
 from medprobe.cli import main
-from medprobe.core import dvc_records, files, places
+from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, ScratchFolder, replacing
 from medprobe.engine.training_state import write_state
 from medprobe.metrics.splits import times_read
-from medprobe.papers.medlama import rewiring
 from medprobe.pipeline.repair import CLAIMS, RUNS, check_lock, repair, wait_for_others
 from medprobe.tracking import store
 
@@ -48,8 +46,6 @@ TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("dvc.yaml", "dvc.lock", "data", "params.yaml"),
 )
 HEAD = "subject_cui,relation,object_cui,times\n"
-
-PARAMS = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}}"
 
 
 @pytest.fixture
@@ -348,7 +344,7 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
 
 def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -> None:
     (tmp_path / places.PARTS).mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text(PARAMS)
+    (tmp_path / "params.yaml").write_text(SECTIONS)
     with FileLock(tmp_path / places.REPRO):
         code = "from medprobe.cli import main; main(['repro'])"
         command = [sys.executable, "-c", code]
@@ -394,7 +390,7 @@ def tracking_fails(
         monkeypatch.setattr(store, "_first_use", Mock(side_effect=error))
         runner = CliRunner()
         with runner.isolated_filesystem(tmp_path):
-            Path("params.yaml").write_text(PARAMS)
+            Path("params.yaml").write_text(SECTIONS)
             return runner.invoke(main, ["track"])
 
     return run
@@ -442,26 +438,11 @@ def test_a_full_disk_under_a_library_is_one_line(
 def test_what_torch_writes_says_when_there_is_no_room(
     working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "FULL", {errno.EFBIG})  # a limit stands in for the disk
-    network = torch.nn.Linear(300, 300)
-    adam = torch.optim.Adam(network.parameters())
-    loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
-    loaded.model.save_pretrained = loaded.tokenizer.save_pretrained = lambda path: path.mkdir(
-        exist_ok=True
-    )
-    network(torch.zeros(300)).sum().backward()
-    adam.step()
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, before[1]))
-    try:
-        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/step-1'"):
-            rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
-        path = Path("outputs/parts/state.pt")
-        with pytest.raises(OSError, match=r"File too large: 'outputs/parts/state.pt'"):  # noqa: SIM117
-            with replacing(path) as scratch:
-                write_state({"model": network.state_dict()}, scratch)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    state = {"model": torch.nn.Linear(300, 300).state_dict()}
+    problem = r"File too large: 'outputs/parts/state.pt'"
+    with small_files(monkeypatch), pytest.raises(OSError, match=problem):  # noqa: SIM117
+        with replacing(Path("outputs/parts/state.pt")) as scratch:
+            write_state(state, scratch)
     assert [*Path("outputs/parts").iterdir()] == []
 
 

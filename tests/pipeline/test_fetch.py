@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
 from helpers import ROOT
+from helpers.needed import NEEDED
 from medprobe.cli import main
 from medprobe.core import lineage
 from medprobe.core.errors import BadInput
@@ -104,10 +105,8 @@ def test_fetching_follows_the_models_that_are_lower_cased(
     assert file in stages["check"]["outs"]
     assert file in stages["fetch"]["deps"] and file in stages["fetch-folder"]["do"]["deps"]
     monkeypatch.chdir(tmp_path)
-    needed = {name: {} for name in ("rewire", "score", "track")}
-    content = {"seed": 1, "engine": {"precision": "float32"}, **needed, "folders": {"mine": "m"}}
-    lower_cased = {"lower_case": True, "published": "BioBERT v1.1"}
-    for facts, expected in ((lower_cased, ["mine"]), ({}, [])):
+    content = {**NEEDED, "folders": {"mine": "m"}}
+    for facts, expected in (({"lower_case": True}, ["mine"]), ({}, [])):
         models = {"models": {"masked": {"mine": facts}}}
         Path("params.yaml").write_text(yaml.safe_dump(content | models))
         assert CliRunner().invoke(main, ["check"]).exit_code == 0

@@ -139,65 +139,6 @@ def test_what_was_not_asked_has_a_blank(toy_benchmark: tuple[Path, list[Path]]) 
     assert query_answers is not None and query_answers.content["best"] == ["20", " 0"]
 
 
-def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
-    examples = pd.DataFrame(
-        {
-            "example_id": ["1", "1-similar", "2"],
-            "category": "signs",
-            "label": [1, 0, 1],
-            "cui": ["C1", "C2", "C1"],
-            "hypothesis": ["gout", "flu", "gout"],
-            "premise": "The toe hurts.",
-            "full_hypothesis": ["It is gout.", "It is flu.", "It is gout."],
-        }
-    )
-    splits = examples[["example_id"]].assign(target="C1", split="test")
-    tables = {"examples": examples, "splits": splits}
-    folder = benchmark(tmp_path, pd.DataFrame([query(1)], columns=QUERY_COLUMNS), tables)
-    example_queries = (("1", True), ("1-similar", False))
-    rows = [
-        ("", "seed-0", query_id, 1, "1", "C1", 0.9, right) for query_id, right in example_queries
-    ]
-    path = tmp_path / "model" / "classifier" / "facts.parquet"
-    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "f1")
-    query_answers = answers(folder, [path], text=True)
-    assert query_answers is not None and query_answers.content["best"] == ["10"]
-    assert query_answers.content["queries"][1] == [
-        *("1-similar", "signs", "C1", "flu", "The toe hurts. It is flu."),
-        ["no"],
-    ]
-    assert last_answers(query_answers) == [
-        [["yes, 0.90"], [1]],
-        [["yes, 0.90"], []],
-    ]  # 2 was not asked
-    hidden = answers(folder, [path], text=False)
-    assert hidden is not None and hidden.content["queries"][1][3:] == ["C2", "", ["no"]]
-    assert last_answers(hidden) == last_answers(query_answers)
-
-
-def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
-    about = {"context_id": "c", "centre": "target", "kind": "real", "resource": "notes"}
-    steps = pd.DataFrame([query(number) for number in (1, 2, 3)], columns=QUERY_COLUMNS)
-    steps = steps.assign(**about, target="brena", target_id="C1", step=[0, 1, 2])
-    steps["added_role"] = ["", "target", "correct"]
-    folder = benchmark(tmp_path, steps)
-    rows = [
-        ("", "", query_id, rank, name, identifier, -1.0, False)
-        for query_id, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
-        for rank, name, identifier in zip(ranks, ("brena", "alba"), ("C1", "C0"), strict=True)
-    ]
-    path = tmp_path / "model" / "rank_change" / "facts.parquet"
-    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "ucm")
-    query_answers = answers(folder, [path], text=False)
-    assert query_answers is not None and query_answers.content["best"] == [
-        "0"
-    ]  # it ends below where it began
-    [shown_query] = query_answers.content["queries"]
-    assert shown_query[:3] == ["c", "target, real, notes", "may_treat"]
-    assert shown_query[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
-    assert last_answers(query_answers) == [[["3", "1", "5"], [2]]]
-
-
 def test_where_nothing_is_right_or_wrong_there_is_no_page(
     toy_benchmark: tuple[Path, list[Path]],
 ) -> None:

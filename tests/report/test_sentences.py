@@ -24,15 +24,11 @@ from medprobe.metrics.significance import (
     significance,
 )
 from medprobe.metrics.summary import summarise, weighted
-from medprobe.papers.context.benchmarks import context
-from medprobe.papers.context.sections import ucm
-from medprobe.papers.medlama.sections import sweeps
-from medprobe.papers.template_free.sections import template_free
 from medprobe.report import leaderboard
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.results import Results
-from medprobe.report.sections import differences, models, published
+from medprobe.report.sections import differences, models
 from medprobe.report.verdicts import MARK, p_value
 
 SCORING = Scoring(ScoreParams(bootstrap=200), 1)
@@ -87,7 +83,7 @@ def counted(answers: int) -> dict[str, pd.DataFrame]:
     return {"facts": statistics(benchmark)}
 
 
-def test_the_sections_of_a_benchmark() -> None:
+def facts() -> Results:
     """`one` leads `other`; a control, a variant that ranks fewer names, rewiring that moves little
     or nothing, ties that matter, and chance."""
     right = {
@@ -103,8 +99,12 @@ def test_the_sections_of_a_benchmark() -> None:
         system: values(hits(n, 40), "acc_at_1").assign(acc_at_1_tied=hits(n + (n == 30), 40))
         for system, n in right.items()
     }
-    page_results = results(systems, "acc_at_1", statistics=counted(20))
-    sections = (models.section, sweeps.section, differences.section)
+    return results(systems, "acc_at_1", statistics=counted(20))
+
+
+def test_the_sections_of_a_benchmark() -> None:
+    page_results = facts()
+    sections = (models.section, differences.section)
     check_snapshot(
         "facts", [part for section in sections for part in section(page_results, "facts")]
     )
@@ -142,12 +142,12 @@ def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
 
 
 def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
-    """F1 as released has no tests; the control that says yes to everything has a value in it."""
+    """There are no tests; the control that says yes to everything has a value in the metric."""
     systems = {("one", "x"): hits(6, 10), ("one", "x:always-true"): hits(9, 10)}
-    tables = {key: values(x, "f1_as_released") for key, x in systems.items()}
+    tables = {key: values(x, "acc_at_1_by_answer") for key, x in systems.items()}
     untested = pd.DataFrame(columns=SIGNIFICANCE)
-    page_results = results(tables, "f1_as_released", significance=untested)
-    (control,) = best(page_results, "f1_as_released").baselines
+    page_results = results(tables, "acc_at_1_by_answer", significance=untested)
+    (control,) = best(page_results, "acc_at_1_by_answer").baselines
     assert (control.name, control.value, control.evidence) == ("x:always-true", 0.9, "not tested")
     assert not control.beaten and control.mark == ""
 
@@ -162,11 +162,11 @@ def test_six_diseases_show_nothing_however_far_apart() -> None:
     """The intervals of .6 and .33 may not overlap; of six diseases no test says so."""
     good, poor = [0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [0.3, 0.3, 0.5, 0.3, 0.3, 0.3]
     systems = {
-        (model, "classifier"): values([*numbers], "f1")
+        (model, "fill_mask"): values([*numbers], "acc_at_1")
         for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
     }
-    page_results = results(systems, "f1")
-    found = best(page_results, "f1")
+    page_results = results(systems, "acc_at_1")
+    found = best(page_results)
     assert not any(test and test.clear for _, test in found.rivals(found.best))
     page_results.benchmarks["facts"] = replace(page_results.benchmarks["facts"], cluster="target")
     page_lines = [
@@ -232,84 +232,12 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
     assert not any("best model" in line for line in page_lines)
 
 
-def test_a_coin_is_chance_for_true_and_false() -> None:
-    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
-    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
-    assert (coin.value, coin.beaten) == (0.5, False)
-
-
 def test_the_strongest_baseline_counts() -> None:
     systems = {("a", "x"): hits(10, 10), ("a", "x:copy"): hits(1, 10)}
     tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
     chance, copy = best(results(tables, "acc_at_10", statistics=counted(20)), "acc_at_10").baselines
     assert (chance.name, chance.value, chance.beaten) == ("uniform chance", 0.5, True)
     assert (copy.name, copy.value, copy.beaten) == ("x:copy", 0.1, True)
-
-
-def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
-    sets = pd.concat(
-        values(hits(right, 100), "acc_at_1").assign(replicate=name)
-        for name, right in (("set-0", 2), ("set-1", 6))
-    )
-    systems = {("mine", "contrastive"): sets}
-    about = {"published": {"mine": "BioBERT v1.1"}, "builders": {"facts": "medlama"}}
-    page_results = results(systems, "acc_at_1", **about)
-    assert page_results.comparison["std"].iloc[0] == pytest.approx(
-        np.std([0.02, 0.06], ddof=1), abs=1e-6
-    )
-    assert "4.0 ± 2.8" in str(published.section(page_results, "facts"))
-    assert "4.0 ± 2.8  [" in str(models.section(page_results, "facts"))
-
-
-def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
-    """Models (`copy` is the control's) that understand these shares of triples, a step each."""
-    systems = {}
-    for model in target:
-        tables = []
-        for centre, shares in (("target", target), ("negative", negative)):
-            rises = np.arange(n) < shares[model] * n
-            table = values(rises.astype(float), "understand", centre)
-            tables.append(table.assign(confuse=0.0, misunderstand=1.0 - rises))
-        model_and_method = (
-            ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
-        )
-        systems[model_and_method] = pd.concat(tables)
-    page_results = results(systems, "understand")
-    tested = significance(
-        {name: average_by_query(weighted(table)) for name, table in systems.items()},
-        *("facts", SCORING.params, 1),
-        contrasts=[("target", "negative")],
-    )
-    about = {"facts": replace(context.METADATA, cluster="subject_id")}
-    return replace(page_results, significance=tested, benchmarks=about)
-
-
-def test_around_a_negative_target_low_is_good() -> None:
-    page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
-    assert best(page_results, "understand", "negative").best["model"] == "one"
-    assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
-
-
-def test_the_negative_target_separates_a_model_from_copying() -> None:
-    """`one` is a copier around targets alone."""
-    page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
-    check_snapshot("understood", ucm.section(page_results, "facts"))
-
-
-def test_of_four_models_no_rankings_are_compared() -> None:
-    def ranks(models: str) -> pd.DataFrame:
-        return pd.DataFrame(
-            [
-                {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
-                for name, kind in (("A", "template-based"), ("B", "template-free"))
-                for place, model in enumerate(models, start=1)
-            ]
-        )
-
-    few = Results(
-        pd.DataFrame(columns=COMPARISON), tables={"template-free-rankings": ranks("vwxy")}
-    )
-    assert template_free.chapter(few) == []
 
 
 def test_what_repeats_another_variant_digit_for_digit_is_shown_once() -> None:

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers import ROOT
 from medprobe.core.errors import BadInput
-from medprobe.core.params import load_params
 from medprobe.core.parts import fingerprint
-from medprobe.papers.medlama.benchmarks import medlama
 from medprobe.pipeline.sample import sample
-from medprobe.sample import corpus, stories, umls
+from medprobe.sample import corpus, stories
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf
@@ -206,34 +203,3 @@ def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
     assert {"PAR", "CHD", "RO"} == set(relations["REL"])
     assert {"may_be_treated_by", "interacts_with", ""} <= set(relations["RELA"])
     assert {"T047", "T191", "T121"} <= set(rrf.read_mrsty(data / "umls", ["TUI"])["TUI"])
-
-
-def test_medlama_is_built_from_the_facts(world: World, data: Path) -> None:
-    settings = medlama.Settings(relations=tuple(umls.INVERSES))
-    queries = medlama.build(data, settings, SEED).queries
-    full, hard = (queries[queries["subset"] == name] for name in ("full", "hard"))
-    assert 0.9 * len(full) < len(hard) < len(full)
-    assert umls.BUSY.name not in set(full["subject"]), "its query has too many answers"
-    assert "NA" in set(full["subject"])
-    built = {
-        (row.subject_id, row.relation, cui)
-        for row in full.itertuples()
-        for cui in row.answer_ids
-        if row.subject not in {drug.name for drug in umls.ODD}
-    }
-    assert built == {
-        (fact.subject.cui, fact.relation, fact.object.cui)
-        for fact in world.facts
-        if fact.relation in umls.INVERSES
-    }
-
-
-@pytest.mark.slow
-def test_the_readmes_question_is_asked_and_has_two_answers(tmp_path: Path) -> None:
-    root = ROOT
-    (prompt,) = re.findall(r'medprobe ask taught "(.*?)"', (root / "README.md").read_text())
-    params = load_params(root / "params.yaml")
-    sample(tmp_path / "data", params.sample, params.seed)
-    settings = medlama.Settings(**params.benchmarks["medlama"]["medlama"])
-    queries = medlama.build(tmp_path / "data", settings, params.seed).queries
-    assert list(queries.loc[queries["prompt"] == prompt, "answers"].map(len).unique()) == [2]

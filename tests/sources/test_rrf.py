@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput
-from medprobe.papers.diskne.hierarchy import Hierarchy
 from medprobe.sources import rrf
 
 CONCEPT = "C0000001|ENG|P|L1|PF|S1|Y|A1||||NCI|PT|X|{}|0|N||"
@@ -110,15 +109,6 @@ def test_preferred_and_english_names(tmp_path: Path) -> None:
     write(tmp_path, "MRCONSO.RRF", *rows)
     assert rrf.read_preferred_names(tmp_path).rows() == [("C1", "fever")]
     assert rrf.read_english_names(tmp_path).rows() == [("C1", "pyrexia"), ("C1", "fever")]
-
-
-def test_the_hierarchy_comes_from_both_directions(tmp_path: Path) -> None:
-    rows = [("C1", "PAR", "C2", ""), ("C2", "CHD", "C1", "isa"), ("C2", "CHD", "C3", "")]
-    rows += [("C1", "RO", "C4", ""), ("C5", "PAR", "C5", "")]
-    write(tmp_path, "MRREL.RRF", *(RELATION.format(*row) for row in rows))
-    tree = Hierarchy.read(tmp_path, "NCI")
-    assert tree.descendants("C2") == {"C1", "C3"}
-    assert not tree.descendants("C4") and not tree.descendants("C5")
 
 
 @pytest.mark.parametrize("end", ["\n", ""])

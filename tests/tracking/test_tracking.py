@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from helpers.project import copy_project
-from helpers.tracked_project import PARAMS, track_project
+from helpers.tracked_project import PARAMS, STAGES, make_project, track_project
 from medprobe.core import lineage
 from medprobe.core.params import ModelParams, Models, TrackParams
 from medprobe.core.places import PREDICTIONS, RUNS
@@ -23,6 +23,17 @@ from medprobe.tracking import pages
 from medprobe.tracking.store import CURRENT, KEY, STATE, Content, NotLogged, Result, connect, record
 from tracking.test_store import runs
 
+# What a section adds to the runs of results; a project's own is found next to its params.yaml.
+SECTION = """
+from medprobe.report.sections import Section
+
+SECTION = Section(
+    170,
+    inputs=lambda result: [f"outputs/further/{result.model}"],
+    series=lambda result: {"loss": [(1, 0.9), (2, 0.5)]} if result.model == "taught" else {},
+)
+"""
+FURTHER = {"further@taught": {"outs": [{"path": "outputs/further/taught", "md5": "f1"}]}}
 FEWER = PARAMS.model_copy(update={"models": Models(masked={"taught": ModelParams()})})
 
 
@@ -41,7 +52,11 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose results were tracked."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        track_project(folder, monkeypatch)
+        make_project(folder, monkeypatch, STAGES | FURTHER)
+        Path("params.yaml").touch()
+        Path("plugins/sections").mkdir(parents=True)
+        Path("plugins/sections/further.py").write_text(SECTION)
+        track_project(PARAMS)
     return folder
 
 
@@ -227,9 +242,8 @@ def test_runs_say_what_they_were_made_from() -> None:
     assert tags["dvc.data"] == "d1.dir"
     assert tags["dvc.outputs/benchmarks/made_up"] == "b1"
     assert tags["dvc.outputs/models/taught"] == "m1"
-    assert tags["dvc.outputs/rewired/taught/set-0"] == "r1"
-    assert tags["dvc.outputs/rewired/taught/set-1"] == "unknown"
-    assert "dvc.outputs/rewired/taught/set-9" not in tags  # was not asked
+    assert tags["dvc.outputs/further/taught"] == "f1"
+    assert results["untaught"].data.tags["dvc.outputs/further/untaught"] == "unknown"
     assert tags["model.revision"] == "dvc:m1"
     assert results["untaught"].data.tags["model.revision"] == "abc"
     assert (tags["stage"], tags["kind"]) == ("probe", "masked")
@@ -244,9 +258,7 @@ def test_inputs_are_datasets_with_the_hashes_of_dvc() -> None:
     assert datasets == {
         "data": "d1.dir",
         "outputs/benchmarks/made_up": "b1",
-        "outputs/rewired/taught/set-0": "r1",
-        "outputs/rewired/taught/set-0+mask_ratio-0.1": "r2",
-        "outputs/rewired/taught/set-1": "unknown",
+        "outputs/further/taught": "f1",
     }
 
 
@@ -265,15 +277,15 @@ def test_a_checkpoint_is_a_model_of_mlflow() -> None:
 
 @pytest.mark.usefixtures("in_project")
 def test_sweeps_and_losses_have_their_steps() -> None:
-    client, run = connect(), by_model()["taught"].info.run_id
+    client, results = connect(), by_model()
 
-    def series(name: str) -> list[tuple[int, float]]:
-        return [(point.step, point.value) for point in client.get_metric_history(run, name)]
+    def series(name: str, model: str = "taught") -> list[tuple[int, float]]:
+        history = client.get_metric_history(results[model].info.run_id, f"series/{name}")
+        return [(point.step, point.value) for point in history]
 
-    assert series("series/by step/full") == [(50, 0.5), (100, 0.5)]
-    assert series("series/rewiring loss/set-0") == [(1, 0.9), (2, 0.5)]
-    assert series("series/rewiring loss/set-0_mask_ratio-0.1") == [(1, 0.8)]
-    assert series("series/rewiring loss/set-9") == []
+    assert series("by step/full") == [(50, 0.5), (100, 0.5)]
+    assert series("loss") == [(1, 0.9), (2, 0.5)]
+    assert series("loss", "untaught") == []
 
 
 @pytest.mark.usefixtures("in_project")

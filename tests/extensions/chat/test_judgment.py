@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from medprobe.extensions.chat import reliability
 from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
 from medprobe.extensions.chat.metrics import judgment
 from medprobe.metrics import Scoring
+from medprobe.report.sections import calibration
+from report.test_calibration import results as calibrated
+from report.test_sentences import best, hits, results, values
 
 NAMES = ("pain", "fever", "influenza", "SNCA")
 TEMPLATE = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
@@ -282,6 +286,25 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
     assert both["low"] < 0.1 and both["high"] > 0.9
     once, twice = score(rows), score(rows, rows.assign(replicate="1"))
     assert twice == {**once, "std": 0.0}
+
+
+def test_a_coin_is_chance_for_true_and_false() -> None:
+    systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
+    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
+    assert (coin.value, coin.beaten) == (0.5, False)
+
+
+def test_calibration_goes_by_the_metrics_of_judgments() -> None:
+    """Of a method that has not the benchmark's main metric."""
+    by_metric = {
+        "judged_right": ((0.8, 0.7, 0.9), (0.5, 0.4, 0.6)),
+        "auroc": ((0.7, 0.5, 0.9), (0.5, 0.4, 0.6)),
+    }
+    more = [calibrated({"judgment:chat": x}, (name,)).comparison for name, x in by_metric.items()]
+    both = replace(calibrated(), comparison=pd.concat([calibrated().comparison, *more]))
+    indexed = calibration.pairs(both, "own").set_index(["metric", "method"])
+    assert indexed.index.unique("metric").tolist() == ["acc_at_1", "judged_right", "auroc"]
+    assert indexed.loc[["judged_right", "auroc"], "higher"].all()
 
 
 def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp_path) -> None:

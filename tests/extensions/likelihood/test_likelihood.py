@@ -184,6 +184,11 @@ def test_a_shortlist_holds_the_names_that_mask_average_ranks_best(tiny_model):
     probing.same(predictions, expected)
 
 
+@pytest.mark.parametrize("arch", ["bert", "gpt2", "t5"])
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(arch, tiny_model):
+    probing.check_ranks_stay("likelihood", tiny_model(arch))
+
+
 @pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])
 def test_bad_candidates_are_refused(arch, tiny_model):
     ranker = method(tiny_model(arch))

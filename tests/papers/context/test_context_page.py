@@ -1,19 +1,34 @@
 """From contexts to the page: scores, tables, drawings, and no text of any note."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.render_helpers import check_snapshot, html, lines
-from helpers.toy_project import METADATA
+from helpers.toy_project import METADATA, query
 from medprobe import metrics
 from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, ScoreParams
-from medprobe.core.tables import BenchmarkTables, write_predictions
+from medprobe.core.tables import (
+    PREDICTION_COLUMNS,
+    QUERY_COLUMNS,
+    BenchmarkTables,
+    write_predictions,
+)
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, to_rows
-from medprobe.metrics.significance import SIGNIFICANCE, paired_table, significance, split_by_variant
+from medprobe.metrics.significance import (
+    SIGNIFICANCE,
+    average_by_query,
+    paired_table,
+    significance,
+    split_by_variant,
+)
+from medprobe.metrics.summary import weighted
 from medprobe.papers.context import trajectory
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
@@ -24,6 +39,9 @@ from medprobe.report.leaderboard import standing, table
 from medprobe.report.results import Results
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
+from report.test_queries import answers, benchmark, last_answers
+from report.test_sentences import SCORING, best, values
+from report.test_sentences import results as results_of
 
 MODELS = ("one", "other")
 CENTRES = ("target", "negative")
@@ -288,3 +306,61 @@ def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
         "| objects:11-50 | one | 10.0 | 10.0 |",
         "| frequency:over-1000 | one | 0.0 | 0.0 |",
     ]
+
+
+def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
+    """Models (`copy` is the control's) that understand these shares of triples, a step each."""
+    systems = {}
+    for model in target:
+        tables = []
+        for centre, shares in (("target", target), ("negative", negative)):
+            rises = np.arange(n) < shares[model] * n
+            table = values(rises.astype(float), "understand", centre)
+            tables.append(table.assign(confuse=0.0, misunderstand=1.0 - rises))
+        model_and_method = (
+            ("one", "rank_change:copy") if model == "copy" else (model, "rank_change")
+        )
+        systems[model_and_method] = pd.concat(tables)
+    page_results = results_of(systems, "understand")
+    tested = significance(
+        {name: average_by_query(weighted(table)) for name, table in systems.items()},
+        *("facts", SCORING.params, 1),
+        contrasts=[("target", "negative")],
+    )
+    about = {"facts": replace(context.METADATA, cluster="subject_id")}
+    return replace(page_results, significance=tested, benchmarks=about)
+
+
+def test_around_a_negative_target_low_is_good() -> None:
+    page_results = understood({"one": 0.5, "two": 0.5}, {"one": 0.1, "two": 0.6})
+    assert best(page_results, "understand", "negative").best["model"] == "one"
+    assert best(page_results, "misunderstand", "negative").best["value"] == 0.9
+
+
+def test_the_negative_target_separates_a_model_from_copying() -> None:
+    """`one` is a copier around targets alone."""
+    page_results = understood({"one": 0.25, "copy": 0.275}, {"one": 0.05, "copy": 0.55})
+    check_snapshot("understood", section(page_results, "facts"))
+
+
+def test_a_context_is_shown_by_the_ranks_of_its_target(tmp_path: Path) -> None:
+    about = {"context_id": "c", "centre": "target", "kind": "real", "resource": "notes"}
+    steps = pd.DataFrame([query(number) for number in (1, 2, 3)], columns=QUERY_COLUMNS)
+    steps = steps.assign(**about, target="brena", target_id="C1", step=[0, 1, 2])
+    steps["added_role"] = ["", "target", "correct"]
+    folder = benchmark(tmp_path, steps)
+    rows = [
+        ("", "", query_id, rank, name, identifier, -1.0, False)
+        for query_id, ranks in zip(steps["query_id"], ((3, 1), (1, 2), (5, 1)), strict=True)
+        for rank, name, identifier in zip(ranks, ("brena", "alba"), ("C1", "C0"), strict=True)
+    ]
+    path = tmp_path / "model" / "rank_change" / "facts.parquet"
+    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "ucm")
+    query_answers = answers(folder, [path], text=False)
+    assert query_answers is not None and query_answers.content["best"] == [
+        "0"
+    ]  # it ends below where it began
+    [shown_query] = query_answers.content["queries"]
+    assert shown_query[:3] == ["c", "target, real, notes", "may_treat"]
+    assert shown_query[5:] == [["C1"], ["alone", "+ target", "+ correct"]]
+    assert last_answers(query_answers) == [[["3", "1", "5"], [2]]]

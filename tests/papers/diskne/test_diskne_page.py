@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from helpers.render_helpers import check_snapshot
-from helpers.toy_project import METADATA
+from helpers.toy_project import METADATA, query
+from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, write_predictions
 from medprobe.metrics.results import COMPARISON
 from medprobe.papers.diskne import losses
 from medprobe.papers.diskne.benchmarks import diskne
@@ -17,6 +18,7 @@ from medprobe.report.breakdowns import breakdowns
 from medprobe.report.figures.rows import systems
 from medprobe.report.results import Results
 from medprobe.report.sections import SingleResult
+from report.test_queries import answers, benchmark, last_answers
 
 
 def curves(predictions: Path) -> pd.DataFrame:
@@ -109,3 +111,39 @@ def test_nothing_where_there_is_nothing(tmp_path: Path) -> None:
 def test_hundreds_of_diseases_are_no_relations(tmp_path: Path) -> None:
     report = results(tmp_path)
     assert "relation" not in breakdowns(report, "diskne", "full")
+
+
+def test_an_example_is_shown_with_its_labels(tmp_path: Path) -> None:
+    examples = pd.DataFrame(
+        {
+            "example_id": ["1", "1-similar", "2"],
+            "category": "signs",
+            "label": [1, 0, 1],
+            "cui": ["C1", "C2", "C1"],
+            "hypothesis": ["gout", "flu", "gout"],
+            "premise": "The toe hurts.",
+            "full_hypothesis": ["It is gout.", "It is flu.", "It is gout."],
+        }
+    )
+    splits = examples[["example_id"]].assign(target="C1", split="test")
+    tables = {"examples": examples, "splits": splits}
+    folder = benchmark(tmp_path, pd.DataFrame([query(1)], columns=QUERY_COLUMNS), tables)
+    example_queries = (("1", True), ("1-similar", False))
+    rows = [
+        ("", "seed-0", query_id, 1, "1", "C1", 0.9, right) for query_id, right in example_queries
+    ]
+    path = tmp_path / "model" / "classifier" / "facts.parquet"
+    write_predictions(pd.DataFrame(rows, columns=PREDICTION_COLUMNS), path, "f1")
+    query_answers = answers(folder, [path], text=True)
+    assert query_answers is not None and query_answers.content["best"] == ["10"]
+    assert query_answers.content["queries"][1] == [
+        *("1-similar", "signs", "C1", "flu", "The toe hurts. It is flu."),
+        ["no"],
+    ]
+    assert last_answers(query_answers) == [
+        [["yes, 0.90"], [1]],
+        [["yes, 0.90"], []],
+    ]  # 2 was not asked
+    hidden = answers(folder, [path], text=False)
+    assert hidden is not None and hidden.content["queries"][1][3:] == ["C2", "", ["no"]]
+    assert last_answers(hidden) == last_answers(query_answers)

@@ -452,6 +452,13 @@ def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None
 EXPECTED = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
 
 
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
+    tiny_model: Callable[[str], Path],
+) -> None:
+    settings = {"sets": ("set-0",)}
+    probing.check_ranks_stay("contrastive", tiny_model("encoder"), settings, "original")
+
+
 def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], Path]) -> None:
     folder, files = released_data("all-MiniLM-L6-v2"), released_data("medlama")
     tables = [pd.read_csv(path, keep_default_na=False) for path in files.glob("*_1000.csv")]

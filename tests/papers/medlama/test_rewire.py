@@ -5,7 +5,9 @@ from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from helpers import probing, tiny
+from helpers.disk import small_files
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -23,7 +26,7 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
-from medprobe.papers.medlama import gradients
+from medprobe.papers.medlama import gradients, rewiring
 from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, checkpoints, read_settings
 from medprobe.papers.medlama.checks.rewiring import check
 from medprobe.papers.medlama.gradients import add_gradients, free_bytes
@@ -492,6 +495,24 @@ def test_no_benchmark_has_the_name_of_the_folder_of_sentence_sets() -> None:
     params = Params(benchmarks={"table": {"sentences": {"facts": "facts.csv"}}})
     with pytest.raises(BadInput, match="'sentences' is the folder of sentence sets"):
         check(params)
+
+
+def test_a_checkpoint_says_when_there_is_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = torch.nn.Linear(300, 300)
+    adam = torch.optim.Adam(network.parameters())
+    loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
+    loaded.model.save_pretrained = loaded.tokenizer.save_pretrained = lambda path: path.mkdir(
+        exist_ok=True
+    )
+    network(torch.zeros(300)).sum().backward()
+    adam.step()
+    problem = r"File too large: 'outputs/parts/step-1'"
+    with small_files(monkeypatch), pytest.raises(OSError, match=problem):
+        rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
+    assert [*Path("outputs/parts").iterdir()] == []
 
 
 def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:

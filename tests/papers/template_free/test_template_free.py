@@ -572,3 +572,17 @@ def test_the_sample_worlds_sentences_are_what_taught_models_read(sample_world: P
     queries = lipid.build(sample_world, lipid.Settings(), 0).queries
     stated = queries["sentence"].str.lower().isin(plain)
     assert 0.3 < stated.mean() < 0.7  # half of the facts are never taught
+
+
+def test_of_four_models_no_rankings_are_compared() -> None:
+    def ranks(models: str) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {"name": name, "kind": kind, "domain": "general", "model": model, "rank": place}
+                for name, kind in (("A", "template-based"), ("B", "template-free"))
+                for place, model in enumerate(models, start=1)
+            ]
+        )
+
+    few = Results(pd.DataFrame(columns=COMPARISON), tables={f"{PREFIX}rankings": ranks("vwxy")})
+    assert chapter(few) == []

@@ -1,8 +1,6 @@
 """A project without the sample world: released files, and a model from a folder; and the first hour
 with the files as they were really released, where these are there."""
 
-import csv
-import json
 import random
 import shutil
 from collections.abc import Callable
@@ -13,8 +11,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from helpers.project import NEEDED_SECTIONS, ROOT, Project
-from medprobe.papers.medlama.benchmarks.medlama.hardness import hardness
+from helpers import ROOT
+from helpers.project import Project
+from helpers.released_project import begun, gate_rows
+from papers.medlama.released_files import OBJECTS, SUBJECTS, released
 
 # all-MiniLM-L6-v2, not rewired, all 19 relations, in per cent.
 UNREWIRED = {
@@ -25,48 +25,7 @@ UNREWIRED = {
     ("hard", "acc_at_5"): 4.280,
     ("hard", "acc_at_10"): 6.849,
 }
-SUBJECTS = ["velotrine", "karsivan", "ombrelix", "tasmorine", "fedulac", "prandovir"]
-OBJECTS = ["fever", "chronic pain", "acute renal failure", "hepatitis", "influenza", "trauma"]
 SENTENCE = "patients with {} were given {} and were followed for about {} weeks without relapse"
-
-
-def released(folder: Path) -> Path:
-    """Invented facts in the files that MedLAMA was released as."""
-    (folder / "2021AA").mkdir(parents=True)
-    for relation in ("may_treat", "may_prevent"):
-        rows = [row(relation, *pair) for pair in zip(SUBJECTS, OBJECTS, strict=True)]
-        hard = [
-            released_row
-            for released_row in rows
-            if max(float(released_row["avg_match"]), float(released_row["avg_rouge_l"])) < 0.1
-        ]
-        for name, chosen in [
-            (f"{relation}_{len(rows)}", rows),
-            (f"{relation}_{len(hard)}_hard", hard),
-        ]:
-            with (folder / "2021AA" / f"{name}.csv").open("w", newline="") as file:
-                writer = csv.DictWriter(file, list(rows[0]))
-                writer.writeheader()
-                writer.writerows(chosen)
-    return folder
-
-
-def row(relation: str, subject: str, answer: str) -> dict[str, str]:
-    cui = f"C{OBJECTS.index(answer):07}"
-    match, rouge = hardness(subject, [answer])
-    return {
-        "head_cui": f"C{100 + SUBJECTS.index(subject):07}",
-        "head_name": subject,
-        "rel": relation,
-        "tail_cuis_list": str([cui]),
-        "tail_names_list": str([answer]),
-        "tail_names": answer,
-        "tail_cuis": cui,
-        "tail_cuis_len": "1",
-        "tail_names_len": "1",
-        "avg_match": str(match),
-        "avg_rouge_l": str(rouge),
-    }
 
 
 def sentences(path: Path) -> None:
@@ -127,15 +86,6 @@ def the_day() -> tuple[list[str], dict[str, Any]]:
     return [command_words for command_words in commands if command_words], yaml.safe_load(settings)
 
 
-def begun(folder: Path, **sections: object) -> Project:
-    """A project with these benchmarks or sentence sets, and nothing else."""
-    project = Project(folder)
-    params = project.params()
-    kept_sections = {name: params[name] for name in NEEDED_SECTIONS}
-    project.write_params(kept_sections | sections)
-    return project
-
-
 @pytest.mark.parametrize("real", [False, True], ids=["made-encoder", "all-MiniLM-L6-v2"])
 def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     tmp_path: Path,
@@ -191,28 +141,9 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
             assert 100 * measured[subset, metric] == pytest.approx(percent, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("builder", "settings", "rows"),
-    [
-        ("medlama_released", {}, (34_329, 40_455)),
-        ("lama", {"sets": ["google-re", "t-rex", "squad"]}, (34_618, 2_805)),
-    ],
-)
 def test_the_gate_has_no_false_alarm_on_released_files(
-    tmp_path: Path,
-    released_data: Callable[[str], Path],
-    builder: str,
-    settings: dict[str, Any],
-    rows: tuple[int, int],
+    tmp_path: Path, released_data: Callable[[str], Path]
 ) -> None:
-    source = released_data(builder.replace("_", "-"))
-    project = begun(tmp_path / "project", benchmarks={builder: {"real": settings}})
-    project.works("medprobe", "import", builder.partition("_")[0], str(source))
-    project.works("medprobe", "build", "--benchmark", "real")
-    project.works("medprobe", "validate", "--benchmark", "real")
-    result = project.folder / "outputs/validation/real/result.json"
-    tables = {table["table"]: table for table in json.loads(result.read_text())["tables"]}
-    assert (tables["queries"]["rows"], tables["candidates"]["rows"]) == rows
-    checks = [check for table in tables.values() for check in table["checks"]]
-    assert len(checks) > 20
-    assert [check["type"] for check in checks if not check["success"]] == []
+    project = begun(tmp_path / "project", benchmarks={"medlama_released": {"real": {}}})
+    project.works("medprobe", "import", "medlama", str(released_data("medlama-released")))
+    assert gate_rows(project) == (34_329, 40_455)

@@ -29,6 +29,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, quote, without_quotes
 from medprobe.core.plugins import ROOT as PACKAGE
 from medprobe.core.tables import PREDICTION_COLUMNS, BenchmarkTables, write_predictions
+from sample_project import readers
 
 pytestmark = pytest.mark.slow
 BUILDERS = ("medlama", "biolama", "lama", "lipid", "context", "diskne")
@@ -63,7 +64,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[re.Pattern[str]]
         }
         Path("params.yaml").write_text(yaml.safe_dump(content))
         shutil.copytree(ROOT / "expectations", "expectations")
-        damage.write_world(Path("data"))
+        readers.write_world(Path("data"))
         plant_canaries(Path("data"))
         yield compile_canaries(Path("data"))
 
@@ -74,9 +75,9 @@ def run_command(*arguments: str) -> str:
     return str(result.output)
 
 
-@pytest.mark.parametrize("reader", sorted(set(damage.READERS) - WORDLESS))
+@pytest.mark.parametrize("reader", sorted(set(readers.READERS) - WORDLESS))
 def test_every_source_has_words_to_look_for(names: re.Pattern[str], reader: str) -> None:
-    path = damage.find_target_file(Path("data"), reader)
+    path = damage.find_target_file(Path("data"), readers.READERS[reader])
     content = path.read_bytes()
     if path.suffix in TABLES:
         content = TABLES[path.suffix](path).to_csv().encode()
@@ -88,7 +89,8 @@ def test_every_source_has_a_reader_here() -> None:
     """What reads rows of other people's files imports the one reader of rows."""
     reads = "from medprobe.sources.records import"
     files = {path for path in PACKAGE.rglob("*.py") if reads in path.read_text()}
-    modules = [module for module in vars(damage).values() if isinstance(module, ModuleType)]
+    values = [value for module in readers.MODULES for value in vars(module).values()]
+    modules = [value for value in values if isinstance(value, ModuleType)]
     assert files <= {Path(str(module.__file__)) for module in modules if module.__spec__.origin}
 
 
@@ -169,15 +171,15 @@ def test_results_and_stages_that_fail_print_no_text(
     assert not (leak := names.search(out)), leak
 
 
-@pytest.mark.parametrize("reader", damage.READERS)
+@pytest.mark.parametrize("reader", readers.READERS)
 def test_an_error_quotes_no_text(names: re.Pattern[str], reader: str) -> None:
-    path = damage.find_target_file(Path("data"), reader)
+    path = damage.find_target_file(Path("data"), readers.READERS[reader])
     sound = path.read_bytes()
     for seed in range(5):
         path.write_bytes(damage.damage_content(sound, random.Random(seed)))
         try:
             with without_quotes():
-                damage.READERS[reader][1](Path("data"))
+                readers.READERS[reader][1](Path("data"))
         except BadInput as refusal:
             assert not names.search(str(refusal))
         finally:

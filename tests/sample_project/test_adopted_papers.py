@@ -1,0 +1,60 @@
+"""Each paper in one step, and one after another."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from helpers import ROOT
+from medprobe.core.papers import papers
+from medprobe.core.params import Params, load_params
+from medprobe.core.settings import parse_section
+from medprobe.pipeline import check
+from medprobe.pipeline.adopt import adopt, remarks
+from papers.medlama.test_medlama_adopt import OWN_PARAMS
+
+
+@pytest.fixture
+def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = Path("params.yaml")
+    path.write_text(OWN_PARAMS, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", papers())
+def test_every_paper_can_be_adopt(name: str, tmp_path: Path) -> None:
+    """By the project's own params.yaml, held against the code to its leaves; and only once."""
+    path = tmp_path / "params.yaml"
+    path.write_text((ROOT / "params.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    before, after = adopt(name, path)
+    assert before != after
+    params = parse_section(Params, yaml.safe_load(after), name)  # as DVC and PyYAML read it
+    check.check(params)
+    hub = {model.hub: model.revision for model in papers()[name].models.values() if model.hub}
+    assert {model.hub: model.revision for model in params.fetch.values()} == hub
+    path.write_text(after, encoding="utf-8")
+    assert adopt(name, path) == (after, after)
+
+
+def test_a_paper_without_rewiring_leaves_it(params_path: Path) -> None:
+    params_path.write_text(adopt("diskne", params_path)[1], encoding="utf-8")
+    assert load_params(params_path).rewire == {"steps": 3, "batch": 8}
+    assert list(load_params(params_path).benchmarks) == ["diskne_released"]
+
+
+def test_papers_that_print_one_name_for_two_checkpoints_share_no_model(params_path: Path) -> None:
+    """BioBERT, BERT, SciBERT and BlueBERT are others in each of the papers."""
+    wanted: dict[str, str] = {}
+    for name, paper in papers().items():
+        params_path.write_text(adopt(name, params_path)[1], encoding="utf-8")
+        wanted |= {printed: model.hub for printed, model in paper.models.items() if model.hub}
+    params = load_params(params_path)
+    models = params.models.all()
+    fetched = {models[name].published: model.hub for name, model in params.fetch.items()}
+    assert fetched == wanted
+    stays = (
+        "PubMedBERT: your model pubmedbert, microsoft/BiomedNLP-PubMedBERT-base-uncased-abstract"
+    )
+    remark = [line for line in remarks("template_free", params_path) if line.startswith(stays)]
+    assert remark and "as encoder, stays" in remark[0] and "as masked" in remark[0]
