@@ -1,5 +1,6 @@
 """Answering: every candidate as it would be written, free answers, chats, shots, and refusals."""
 
+import json
 import random
 import shutil
 
@@ -7,9 +8,11 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from click.testing import CliRunner
 
 from helpers import probing, tiny
 from medprobe.backends.base import text_of
+from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
@@ -375,3 +378,13 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
     assert table["query_id"].is_unique and set(table["score"]) == {1.0}
     other = method(chat_model("gpt2"), forms=["free"])
     assert not other.backend.thinks
+
+
+def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["ask", str(tiny_model("gpt2")), "aspirin treats [Y] .", "--json"]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    answer = json.loads(result.stdout)
+    assert answer["method"] == "answering"
+    assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
+    assert {row["right"] for row in answer["answers"]} == {None}
