@@ -4,6 +4,7 @@ import torch
 import transformers
 
 from helpers import probing, tiny
+from helpers.special_tokens import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
@@ -191,3 +192,8 @@ def test_bad_candidates_are_refused(arch, tiny_model):
         ranker.predict(probing.task(probing.queries(), probing.candidates([" "]), 3), "")
     with pytest.raises(BadInput, match=r"query q0: with 'pain pain .*the model reads"):
         ranker.predict(probing.task(probing.queries(), probing.candidates(["pain " * 600]), 3), "")
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "llama", "t5", "bart"])
+def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model, arch):
+    check_refusal(tiny_model(arch), "likelihood")

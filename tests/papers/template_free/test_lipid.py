@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extensions.cluster.remote_executor import run_remotely
 from helpers import gate_helpers
-from helpers.remote_executor import run_remotely
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.cluster.files import pack
