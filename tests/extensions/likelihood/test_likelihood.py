@@ -4,6 +4,7 @@ import torch
 import transformers
 
 from helpers import probing, tiny
+from helpers.neutral_world import check_one_ranking, prober
 from helpers.special_tokens import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -197,3 +198,13 @@ def test_bad_candidates_are_refused(arch, tiny_model):
 @pytest.mark.parametrize("arch", ["gpt2", "llama", "t5", "bart"])
 def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model, arch):
     check_refusal(tiny_model(arch), "likelihood")
+
+
+@pytest.mark.parametrize(
+    ("kind", "arch"), [("masked", "bert"), ("causal", "gpt2"), ("seq2seq", "t5")]
+)
+def test_all_queries_of_a_relation_have_one_neutral_ranking(
+    tmp_path, monkeypatch, tiny_model, kind, arch
+):
+    probe = prober(tmp_path, monkeypatch, tiny_model)
+    check_one_ranking(probe, arch, kind, "likelihood", lists=True)  # a proof has others by query

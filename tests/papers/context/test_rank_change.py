@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import masked
 from medprobe.engine.load import load
@@ -237,3 +238,7 @@ def test_the_control_is_refused_where_no_context_is_shown(tiny_model: Callable[.
     queries = steps().drop(columns="shown")
     with pytest.raises(BadInput, match=r"no column shown.*; set copy_control: false"):
         ask(method(tiny_model("bert")), queries)
+
+
+def test_it_is_not_asked_without_subjects() -> None:
+    assert not issubclass(RankChange.Settings, RankingSettings)
