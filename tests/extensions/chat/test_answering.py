@@ -11,6 +11,7 @@ import transformers
 from click.testing import CliRunner
 
 from helpers import probing, tiny
+from helpers.typos import check_typo, edited, own_params
 from medprobe.backends.base import text_of
 from medprobe.cli import main
 from medprobe.core.errors import BadInput
@@ -393,3 +394,8 @@ def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, tmp_path, monkeyp
 
 def test_it_is_not_asked_without_subjects():
     assert not issubclass(Answering.Settings, RankingSettings)
+
+
+def test_shots_need_facts_to_tell(tmp_path):
+    content = edited(own_params(), "methods/chat/answering/lipid", {"shots": [0, 3]})
+    check_typo(tmp_path, content, "needs a table train, which the builder")

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers import probing
+from helpers.typos import check_typo, edited, own_params
 from medprobe import metrics
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -289,3 +290,8 @@ def test_settings_are_the_papers() -> None:
 
 def test_it_is_not_asked_without_subjects() -> None:
     assert not issubclass(Classifier.Settings, RankingSettings)
+
+
+def test_a_benchmark_without_examples_is_refused_before_any_stage_runs(tmp_path: Path) -> None:
+    content = edited(own_params(), "methods/masked/classifier/medlama", {})
+    check_typo(tmp_path, content, "the method needs a table examples, which the")
