@@ -1,4 +1,4 @@
-"""Every file of published numbers is sound. That it says what is printed, its paper's tests show."""
+"""Each file of published numbers is sound. What its paper prints is tested with the paper."""
 
 import re
 
