@@ -205,8 +205,8 @@ def test_a_name_twice_among_the_candidates_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r'column "source" .* does not exist'):
-        run(tmp_path, GOOD, candidates(), read=sources(GOOD).drop(columns="source"))
+    with pytest.raises(BadInput, match=r'column "rows" .* does not exist'):
+        run(tmp_path, GOOD, candidates(), read=sources(GOOD).drop(columns="rows"))
 
 
 def write_suites(folder: Path, **kwargs: Any) -> Path:
