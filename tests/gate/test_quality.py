@@ -204,11 +204,6 @@ def test_a_name_twice_among_the_candidates_is_named(tmp_path: Path) -> None:
         run(tmp_path, GOOD, candidates("fever"))
 
 
-def test_a_missing_column_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r'column "rows" .* does not exist'):
-        run(tmp_path, GOOD, candidates(), read=sources(GOOD).drop(columns="rows"))
-
-
 def write_suites(folder: Path, **kwargs: Any) -> Path:
     """Suites of benchmark x: sound ones, but for the first expectation on its queries."""
     sound = {"type": "expect_column_to_exist", "kwargs": {"column": "name"}}
@@ -276,6 +271,15 @@ def test_a_further_table_has_a_suite_of_its_own(tmp_path: Path) -> None:
     del tables["steps"]
     with pytest.raises(BadInput, match=r"steps.parquet: no such table, but it has a suite"):
         gate.run(suites.load(tmp_path, NEEDED, {}), tables, text=True)
+
+
+def test_a_missing_column_is_reported(tmp_path: Path) -> None:
+    listed = {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "gone"}}
+    table = pd.DataFrame({"name": ["a"], "query_id": ["q"]})
+    loaded = suites.load(write_suites(tmp_path, **listed), NEEDED, {})
+    candidates_report, report = gate.run(loaded, {"queries": table, "candidates": table}, text=True)
+    assert candidates_report["success"] and not report["success"]
+    assert re.search(r'column "gone" .* does not exist', report["checks"][0]["problem"])
 
 
 def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:

@@ -309,3 +309,9 @@ def test_a_relation_with_too_many_queries_is_named(tmp_path: Path) -> None:
     names = candidates(*(row["subject"] for row in many))
     with pytest.raises(BadInput, match="expect_group_sizes_to_be_between: 1,001 rows fail"):
         run(tmp_path, many, names)
+
+
+def test_a_missing_column_is_reported(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "avg_match"} for row in GOOD]
+    with pytest.raises(BadInput, match=r'column "avg_match" .* does not exist'):
+        run(tmp_path, rows, candidates())
