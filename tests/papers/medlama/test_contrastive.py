@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
+import medprobe
 from helpers import probing, tiny
 from medprobe.core import places
 from medprobe.core.code import closure
@@ -484,3 +485,10 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
 
 def test_it_ranks_so_that_it_can_be_asked_without_subjects() -> None:
     assert issubclass(Contrastive.Settings, RankingSettings)
+
+
+def test_the_library_ranks_names_as_by_hand(tiny_model: Callable[[str], Path]) -> None:
+    prompt = "velotrine may treat [Y] ."
+    ranked = medprobe.load(tiny_model("encoder")).rank(prompt, NAMES, "contrastive", k=3)
+    assert list(ranked["answer"]) == slow(tiny_model("encoder"), NAMES, prompt, 3)
+    assert ranked["score"].is_monotonic_decreasing
