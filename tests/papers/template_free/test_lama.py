@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from helpers import gate_helpers
+from helpers.reading import check_refusal
 from helpers.typos import check_typo, edited, own_params
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
@@ -346,3 +347,10 @@ def test_nothing_is_trained_on_it(tmp_path: Path) -> None:
     says = f"{where}: the method needs a table train, which the builder lama never makes; choose a"
     content = edited(own_params(), where.replace(".", "/"), {})
     check_typo(tmp_path, content, f"{says} benchmark of biolama")
+
+
+def test_a_path_outside_of_the_sources_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_refusal("lama", {"distractors": {"squad": "entities/genes.txt"}}, "distractors.squad")
