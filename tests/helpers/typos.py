@@ -37,10 +37,10 @@ def write_params(folder: Path, content: str | dict[str, Any]) -> Path:
 def check_typo(folder: Path, content: dict[str, Any], says: str) -> None:
     """Fail unless what is wrong is said before any stage runs, and nothing is written."""
     path = write_params(folder, content)
-    before = {*folder.rglob("*.*")}
+    before = {*folder.rglob("*")}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with pytest.raises(BadInput) as caught:
             check.check(check.loaded(path))
     assert says in str(caught.value)
-    assert {file for file in folder.rglob("*.*") if file.suffix != ".pyc"} == before
+    assert {file for file in folder.rglob("*") if "__pycache__" not in file.parts} == before
