@@ -1,188 +1,38 @@
 """What builders read is what they say they read: dvc.yaml's dependencies are made from it."""
 
-import csv
-import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 import pytest
 
-from helpers.package_names import own_names
+from helpers.reading import check_reading, check_refusal
 from medprobe import benchmarks
-from medprobe.core import params
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import ANSWER_SPACE, BenchmarkTables
-from medprobe.papers.medlama import annotation as annotate
-from medprobe.pipeline import check
-from medprobe.pipeline.sample import sample
-from medprobe.pipeline.stages.build import build
-from medprobe.sample.settings import SampleSettings
-
-CONTEXT = {
-    "relations": {
-        "disease_may_have_finding": {
-            "prompt": "[X] may have [Y] .",
-            "subjects": ["Disease or Syndrome"],
-            "objects": ["Sign or Symptom"],
-        }
-    },
-    "triples": 10,
-}
-NOTES = {"form": "notes", "path": "notes/NOTEEVENTS.csv"}
-ARTICLES = {"form": "articles", "path": "articles"}
-RELATIONS = {"relations": ["may_treat"]}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "medlama": RELATIONS,
-    "medlama_released": RELATIONS,
-    "lama": {"distractors": {"squad": "lama/Squad/other-entities.txt"}},
-    "ratings": {"sheets": "annotations/facts"},
-    "table": {"facts": "tables/facts.csv", "train": "tables/told.csv"},
-    "diskne": {"negatives": 2},
-    "context": {**CONTEXT, "resources": {"notes": NOTES, "articles": ARTICLES}},
-    "context_notes": {**CONTEXT, "resources": {"notes": NOTES}},
-    "context_articles": {**CONTEXT, "resources": {"articles": ARTICLES}},
-    # Its facts are those of biolama's sample.
-    "context_biolama": {"resources": {"notes": NOTES, "articles": ARTICLES}, "triples": 10},
-}
-BUILDERS = {name: SETTINGS.get(name, {}) for name in own_names("benchmarks")}
-opened: list[str] = []
 
 
-def listen(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(arguments[0], str):
-        opened.append(arguments[0])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The sample world, and beside it what its released forms would be."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("project"))
-        sample(Path("data"), SampleSettings(queries=20, reserve=20).model_dump(), 1)
-        header = "head_cui,head_name,rel,tail_cuis_list,tail_names_list,tail_names,tail_cuis,"
-        header += "tail_cuis_len,tail_names_len,avg_match,avg_rouge_l\n"
-        row = "C1,ibuprofen,may_treat,['C2'],['fever'],fever,C2,1,1,0.0,0.0\n"
-        Path("data/medlama").mkdir()
-        Path("data/medlama/may_treat_1.csv").write_text(header + row)
-        released()
-        sys.addaudithook(listen)
-        build("lipid", params.Params(benchmarks={"lipid": {"lipid": {}}}))
-        folder = Path("outputs/benchmarks/lipid")
-        drawn = annotate.draw("prompts", folder, [], 20, 1)
-        folder = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
-        sheet = pd.read_csv(folder / "anna.csv", keep_default_na=False)
-        sheet.assign(rating="yes").to_csv(folder / "anna.csv", index=False)
-        Path("data/tables").mkdir()
-        facts = "subject,relation,object,prompt\nX,treats,pain,X is given for [Y] .\n"
-        Path("data/tables/facts.csv").write_text(facts)
-        told = "subject,relation,object,prompt\nZ,treats,fever,Z is given for [Y] .\n"
-        Path("data/tables/told.csv").write_text(told)
-        Path("data/lipid").mkdir()
-        prompt = {"type": "gene", "prompt": "[MASK] acts.", "answer": "BRX2"}
-        Path("data/lipid/LIPID.json").write_text(json.dumps([prompt]))
-        yield
-
-
-def released() -> None:
-    """The sheet's first two diseases as DisKnE's authors would write them, each the other's
-    negative."""
-    with Path("data/diskne/annotation.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [row for row in csv.DictReader(stream) if row["keep"] == "yes"]
-    first_row = rows[0]
-    other = next(row for row in rows if row["cui"] != first_row["cui"])
-    lines = ["pair_id,CUI,label,original_cui,start_index,end_index"]
-    for row, negative in ((first_row, other), (other, first_row)):
-        end = int(row["end"]) - 1
-        lines.append(f"{row['pair_id']},{row['cui']},entailment,{row['cui']},{row['start']},{end}")
-        cuis = f"{negative['cui']},non-entailment,{row['cui']}"
-        lines.append(f'"{row["pair_id"]},ng",{cuis},,')
-    path = Path("data/diskne/DisknE_terminological_similar_annotation.csv")
-    path.write_text("\n".join(lines) + "\n")
-
-
-def build_tables(builder: str, settings: dict[str, Any]) -> BenchmarkTables:
-    build("mine", params.Params(benchmarks={builder: {"mine": settings}}))
-    return BenchmarkTables.read(Path("outputs/benchmarks/mine"))
-
-
-@pytest.mark.parametrize("builder", BUILDERS)
 def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
-    builder: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sources = [Path(source) for source in benchmarks.find(builder).metadata.sources]
-    polars_is_heard(monkeypatch)
-    opened.clear()
-    tables = build_tables(builder, BUILDERS[builder])
-    data = Path("data").resolve()
-    read = {Path(path).resolve() for path in opened}
-    inside = {path.relative_to(data) for path in read if path.is_relative_to(data)}
-    assert [p for p in inside if not any(p.is_relative_to(source) for source in sources)] == []
-    files = {path for path in inside if (data / path).is_file()}
-    assert [s for s in sources if not any(p.is_relative_to(s) for p in files)] == []
-    source_counts = tables.others["sources"]
-    assert list(source_counts.columns) == ["source", "what", "name", "rows"]
-    read_from = [
-        Path(source_path)
-        for source_path in source_counts.loc[source_counts["source"] != "", "source"]
-    ]
-    assert all(
-        any(source_path.is_relative_to(source) for source in sources) for source_path in read_from
-    )
-    assert {
-        s for s in sources if any(source_path.is_relative_to(s) for source_path in read_from)
-    } == {*sources}
-    assert (source_counts["rows"] > 0).all()
-    assert tables.builder == builder
-    declared = benchmarks.find(builder).tables
-    assert declared is not None
-    assert {*tables.others} - {"sources"} == {*declared} - {ANSWER_SPACE}  # which few have
-    assert set(tables.queries["benchmark"]) == {"mine"}
+    monkeypatch.chdir(tmp_path)
+    Path("data/tables").mkdir(parents=True)
+    Path("data/other.csv").write_text("subject,relation,object,prompt\n")
+    for name, subject in (("facts", "X"), ("told", "Z")):
+        row = f"{subject},treats,pain,{subject} is given for [Y] ."
+        Path(f"data/tables/{name}.csv").write_text(f"subject,relation,object,prompt\n{row}\n")
+    check_reading("table", {"facts": "tables/facts.csv", "train": "tables/told.csv"}, monkeypatch)
 
 
-def polars_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """polars and DuckDB open files outside of Python: what polars is asked for counts."""
-    import polars as pl
-
-    def heard(read: Callable[..., Any]) -> Callable[..., Any]:
-        def call(path: Any, *more: Any, **named: Any) -> Any:
-            opened.append(str(path))
-            return read(path, *more, **named)
-
-        return call
-
-    for name in ("scan_lines", "read_csv"):
-        monkeypatch.setattr(pl, name, heard(getattr(pl, name)))
-
-
-@pytest.mark.parametrize(
-    ("builder", "settings", "key"),
-    [
-        ("lama", {"distractors": {"squad": "entities/genes.txt"}}, "distractors.squad"),
-        ("lipid", {"entities": {"gene": "lama/Squad/other-entities.txt"}}, "entities.gene"),
-        ("context_articles", BUILDERS["context"], "resources.notes.path"),
-        ("table", {"facts": "evil2.csv"}, "facts"),
-        ("table", {"facts": "tables/../../outside.csv"}, "facts"),
-    ],
-)
+@pytest.mark.parametrize("facts", ["evil2.csv", "tables/../../outside.csv"])
 def test_a_path_outside_of_the_sources_is_refused(
-    builder: str, settings: dict[str, Any], key: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str
 ) -> None:
-    says = rf"params\.yaml: benchmarks\.{builder}\.mine\.{key}: data/.* is not in a source"
-    with pytest.raises(BadInput, match=says):
-        build_tables(builder, settings)
-    needed = {"seed": 1, "engine": {"precision": "float32"}, "rewire": {}, "score": {}, "track": {}}
-    sections = needed | {"benchmarks": {builder: {"mine": settings}}}
-    with pytest.raises(BadInput, match=says):
-        check.check(params.Params.model_validate(sections))
+    monkeypatch.chdir(tmp_path)
+    check_refusal("table", {"facts": facts}, "facts")
 
 
 def test_benchmarks_are_found_by_name() -> None:
     assert "statistics" not in benchmarks.list_names()
-    for wrong in ["medlam", "statistics"]:
+    for wrong in ["tabl", "statistics"]:
         with pytest.raises(BadInput, match="no builder"):
             benchmarks.find(wrong)
-    with pytest.raises(BadInput, match=r"did you mean 'medlama'\?"):
-        benchmarks.find("medlam")
+    with pytest.raises(BadInput, match=r"did you mean 'table'\?"):
+        benchmarks.find("tabl")

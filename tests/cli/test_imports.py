@@ -1,10 +1,8 @@
 """What people have is found where it lies, checked, and never put over a file of theirs."""
 
 import gzip
-import json
 import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,172 +10,119 @@ import pytest
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.plugins import find_plugins
-from papers.medlama.released_files import released
 
-RELEASES = [name for name in find_plugins("imports") if name != "results"]
-TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}
+RELEASES = [  # others bring something else, by a command of their own
+    name
+    for name, plugin in find_plugins("imports").items()
+    if "\ndef find(" in plugin.path.read_text(encoding="utf-8")
+]
+PLUGIN = """
+import pandas as pd
+from medprobe.cli.imports import Release
+from medprobe.core.errors import BadInput
 
-
-def clone(folder: Path) -> Path:
-    """A clone of MedLAMA's repository, with invented facts."""
-    released(folder / "data/medlama")
-    (folder / "data/elicit_corpora").mkdir()
-    for number in range(2):
-        name = f"pubmed_sents_no_punkt_10k_{number}"
-        (folder / "data/elicit_corpora" / name).write_text("velotrine is given .\nso is water .\n")
-    (folder / "README.md").write_text("MedLAMA")
-    return folder
-
-
-def lines(path: Path, *rows: dict) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
-def lama(folder: Path) -> Path:
-    """LAMA's archive without ConceptNet and SQuAD."""
-    born = {"judgments": [], "sub_label": "Ada", "sub": "/m/1", "obj_label": "Ulm", "obj": "/m/2"}
-    row = {**born, "uuid": "1", "masked_sentences": ["Of [MASK].", "A doctor."]}
-    lines(folder / "data/Google_RE/place_of_birth_test.jsonl", row)
-    about = {"uuid": "2", "sub_label": "France", "sub_uri": "Q1", "obj_label": "Paris"}
-    evidence = {"masked_sentence": "Its [MASK].", "obj_surface": "Paris", "sub_surface": "It"}
-    lines(
-        folder / "data/TREx/P36.jsonl",
-        {**about, "obj_uri": "Q2", "evidences": [evidence, evidence]},
-    )
-    template = {"template": "The capital of [X] is [Y] ."}
-    lines(folder / "data/relations.jsonl", *({"relation": n, **template} for n in ("P36", "P37")))
-    return folder
+def find(path):
+    texts = [path] if path.is_file() else [file for file in path.glob("*.txt") if file.is_file()]
+    if not texts:
+        raise BadInput(path, "no text", "give one")
+    files = {file.name: file for file in sorted(texts)}
+    report = pd.DataFrame({"text": [*files]})
+    return Release("texts", files, "nothing", report, "use them", conflicts=("part_[0-9].txt",))
+"""
 
 
-def biolama(folder: Path) -> Path:
-    """BioLAMA's archive with one source."""
-    row = {"predicate_id": "CD1", "sub_uri": "D1", "sub_label": "velotrine", "sub_type": ""}
-    row |= {"obj_uris": ["M1"], "obj_labels": ["pain"], "obj_types": [], "obj_aliases": [[]]}
-    for split in ("train", "dev", "test"):
-        place = folder / f"data/ctd/triples_processed/CD1/{split}.jsonl"
-        lines(place, {**row, "uuid": split})
-    prompt = {"relation": "CD1", "template": "[X] treats [Y] ."}
-    lines(folder / "data/ctd/prompts/manual.jsonl", prompt)
-    return folder
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a plugin that imports `texts`."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text("seed: 1")
+    Path("plugins/imports").mkdir(parents=True)
+    Path("plugins/imports/texts.py").write_text(PLUGIN)
+    return tmp_path
 
 
-def test_relations_of_a_clone_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import_files("medlama", clone(tmp_path / "clone"), tmp_path / "data")
-    file_names = {path.name for path in (tmp_path / "data/medlama").iterdir()}
-    assert file_names == TEXTS
-    output = capsys.readouterr().out
-    assert "found: 4 files" in output
-    assert "missing: relation may_treat" not in output
-    assert "missing: relation occurs_after" in output
-    assert "medprobe import sentences" in output
-
-
-def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = import_files("sentences", clone(tmp_path / "clone"), tmp_path / "data")
-    assert report["sentences"].tolist() == [2, 2]
-    names = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
-    assert names == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
-    output = capsys.readouterr().out
-    assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
-    assert "fewer than the paper's 10,000 sentences" in output
-    sentence_file = tmp_path / "mine.txt"
-    sentence_file.write_text("a sentence .\n")
-    import_files("sentences", sentence_file, tmp_path / "data")
-    assert len(list((tmp_path / "data/sentences").iterdir())) == 3
-
-
-def test_lamas_archive_says_what_it_lacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_files_are_found_reported_and_copied(
+    home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = import_files("lama", lama(tmp_path / "archive"), tmp_path / "data")
-    assert report.to_numpy().tolist() == [["google-re", 1, 2, 1], ["t-rex", 1, 2, 1]]
+    (home / "archive").mkdir()
+    for name in ("part_1.txt", "part_2.txt", "README.md"):
+        (home / "archive" / name).write_text(name)
+    report = import_files("texts", home / "archive", home / "data")
+    assert report["text"].tolist() == ["part_1.txt", "part_2.txt"]
+    assert {path.name for path in (home / "data/texts").iterdir()} == {*report["text"]}
     output = capsys.readouterr().out
-    assert "missing: ConceptNet; list the other sets" in output
-    assert "missing: T-REx's relations P37" in output
-    assert "sets: [google-re, t-rex]" in output
-    assert (tmp_path / "data/lama/TREx/P36.jsonl").is_file()
+    assert "found: 2 files" in output and "next: use them" in output
+    with pytest.raises(BadInput, match=r"unknown release \(did you mean 'texts'\?\)"):
+        import_files("text", home / "archive", home / "data")
 
 
-def test_biolamas_archive_says_what_it_lacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = import_files("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
-    assert report.to_numpy().tolist() == [["ctd", 1, 1, 1, 1]]
-    output = capsys.readouterr().out
-    assert (
-        "missing: wikidata" in output
-        and "missing: umls; its triples require a UMLS licence" in output
-    )
-    assert (tmp_path / "data/biolama/ctd/prompts/manual.jsonl").is_file()
-
-
-def test_lipid_is_counted_beside_the_paper(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines(tmp_path / "down/LIPID.json", {"type": "gene", "prompt": "[MASK].", "answer": "BRX2"})
-    report = import_files("lipid", tmp_path / "down", tmp_path / "data").set_index("subset")
-    assert report.loc["gene"].tolist() == [1, 1, 41839, 2591]
-    assert "missing: 46827 prompts of chem" in capsys.readouterr().out
-    assert (tmp_path / "data/lipid/LIPID.json").is_file()
-
-
-def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
-    source, data = clone(tmp_path / "clone"), tmp_path / "data"
-    import_files("medlama", source, data)
-    import_files("medlama", source, data)  # the same files: nothing to lose
-    own_file = data / "medlama/may_treat_6.csv"
+def test_a_file_of_ones_own_is_replaced_only_by_force(home: Path) -> None:
+    source, data = home / "archive", home / "data"
+    source.mkdir()
+    (source / "part_1.txt").write_text("released")
+    import_files("texts", source, data)
+    import_files("texts", source, data)  # the same files: nothing to lose
+    own_file = data / "texts/part_1.txt"
     own_file.write_text("mine")
-    (data / "medlama/may_treat_9.csv").write_text("of another release")
-    (data / "medlama/notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match=r"may_treat_6\.csv: exists and differs; --force"):
-        import_files("medlama", source, data)
+    (data / "texts/notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"part_1\.txt: exists and differs; --force"):
+        import_files("texts", source, data)
     assert own_file.read_text() == "mine"
-    import_files("medlama", source, data, force=True)
-    assert own_file.read_text() != "mine"
-    assert not (data / "medlama/may_treat_9.csv").exists()
-    assert (data / "medlama/notes.txt").read_text() == "mine"
+    own_file.write_text("released")
+    (data / "texts/part_9.txt").write_text("of another release")
+    with pytest.raises(BadInput, match=r"part_9\.txt: would mix .*; --force"):
+        import_files("texts", source, data)
+    own_file.write_text("mine")
+    import_files("texts", source, data, force=True)
+    assert own_file.read_text() == "released"
+    assert not (data / "texts/part_9.txt").exists()
+    assert (data / "texts/notes.txt").read_text() == "mine"
 
 
-def test_a_link_into_a_cache_is_not_written_through(tmp_path: Path) -> None:
-    data, cached = tmp_path / "data/sentences", tmp_path / "cached"
+def test_a_link_into_a_cache_is_not_written_through(home: Path) -> None:
+    data, cached = home / "data/texts", home / "cached"
     data.mkdir(parents=True)
     cached.write_text("as it was\n")
     (data / "mine.txt").symlink_to(cached)
-    (tmp_path / "mine.txt").write_text("a sentence .\n")
-    import_files("sentences", tmp_path / "mine.txt", tmp_path / "data", force=True)
+    (home / "mine.txt").write_text("a sentence .\n")
+    import_files("texts", home / "mine.txt", home / "data", force=True)
     assert cached.read_text() == "as it was\n"
     assert (data / "mine.txt").read_text() == "a sentence .\n"
 
 
-def test_a_link_out_of_an_archive_brings_nothing(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.txt"
+def test_a_link_out_of_an_archive_brings_nothing(home: Path) -> None:
+    secret = home / "secret.txt"
     secret.write_text("a key .\n")
-    archive = tmp_path / "archive"
+    archive = home / "archive"
     archive.mkdir()
     (archive / "first.txt").write_text("velotrine is given .\n")
     (archive / "again.txt").symlink_to(archive / "first.txt")
-    import_files("sentences", archive, tmp_path / "data")
+    import_files("texts", archive, home / "data")
     (archive / "second.txt").symlink_to(secret)
     (archive / "loop").symlink_to(archive)
     with pytest.raises(BadInput, match=r"second\.txt: a link to a file outside of the folder"):
-        import_files("sentences", archive, tmp_path / "other")
-    assert not (tmp_path / "other").exists()
-    link = tmp_path / "link"  # what the user names is the user's choice
+        import_files("texts", archive, home / "other")
+    assert not (home / "other").exists()
+    link = home / "link.txt"  # what the user names is the user's choice
     link.symlink_to(secret)
-    import_files("sentences", link, tmp_path / "other")
+    import_files("texts", link, home / "other")
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_waited_for(home: Path) -> None:
+    os.mkfifo(home / "pipe")
+    with pytest.raises(BadInput, match="no such file or folder"):
+        import_files("texts", home / "pipe", home / "data")
+
+
+@pytest.mark.parametrize("what", RELEASES)
+def test_no_release_waits_for_what_is_no_file(tmp_path: Path, what: str) -> None:
     (tmp_path / "archive").mkdir()
-    for name in ("pipe", "archive/pipe.txt"):
-        os.mkfifo(tmp_path / name)
-    for path, problem in (("pipe", "no such file or folder"), ("archive", "no text file")):
-        with pytest.raises(BadInput, match=problem):
-            import_files("sentences", tmp_path / path, tmp_path / "data")
+    os.mkfifo(tmp_path / "archive/pipe.txt")
+    with pytest.raises(BadInput, match="archive"):
+        import_files(what, tmp_path / "archive", tmp_path / "data")
 
 
-@pytest.mark.parametrize("what", [name for name in RELEASES if name != "sentences"])
+@pytest.mark.parametrize("what", RELEASES)
 def test_a_folder_without_it_is_named(tmp_path: Path, what: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: "):
@@ -194,13 +139,3 @@ def test_an_archive_is_refused(tmp_path: Path, what: str) -> None:
         with pytest.raises(BadInput, match=rf"{name}.*; "):
             import_files(what, tmp_path / name, tmp_path / "data")
     assert {path.name for path in tmp_path.iterdir()} == {"release.zip", "release.gz"}
-
-
-def test_released_files_are_taken_as_they_lie(
-    released_data: Callable[[str], Path], tmp_path: Path
-) -> None:
-    report = import_files("lama", released_data("lama"), tmp_path).set_index("set")
-    assert report.loc["google-re"].tolist() == [5528, 6106, 870]
-    assert report.loc["squad"].tolist() == [305, 305, 303]
-    report = import_files("sentences", released_data("sentences"), tmp_path)
-    assert report["sentences"].tolist() == [10_000, 10_000]

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from helpers import ROOT
+from helpers.needed import NEEDED
 from helpers.toy_project import NAMED, project, score_once
 from medprobe.cli import main
 from medprobe.core.params import Params, ScoreParams
@@ -22,15 +24,15 @@ from medprobe.pipeline.stale_stages import Stage
 
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
 PROMPT = "aspirin treats [Y] ."
-PARAMS = """seed: 1
-engine: {precision: float32}
-rewire: {}
-score: {}
-track: {text: true}
-models: {masked: {taught: {}, untaught: {}}}
-benchmarks: {table: {made_up: {facts: tables/facts.csv, prompts: tables/prompts.csv}}}
-methods: {masked: {contrastive: {made_up: {}}}}
-"""
+PARAMS: dict[str, Any] = {
+    **NEEDED,
+    "track": {"text": True},
+    "models": {"masked": {"taught": {}, "untaught": {}}},
+    "benchmarks": {
+        "table": {"made_up": {"facts": "tables/facts.csv", "prompts": "tables/prompts.csv"}}
+    },
+    "methods": {"masked": {"mask_average": {"made_up": {}}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
-        Path("params.yaml").write_text(PARAMS)
+        Path("params.yaml").write_text(yaml.safe_dump(PARAMS))
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
         score_once(params)
         significance(params)
@@ -76,11 +78,10 @@ def test_a_folder_needs_no_project(
     tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for arch in ("bert", "gpt2"):
-        answer = run("ask", str(tiny_model(arch)), PROMPT)
-        assert answer["method"] == {"bert": "fill_mask", "gpt2": "answering"}[arch]
-        assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
-        assert {row["right"] for row in answer["answers"]} == {None}
+    answer = run("ask", str(tiny_model("bert")), PROMPT)
+    assert answer["method"] == "fill_mask"
+    assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
+    assert {row["right"] for row in answer["answers"]} == {None}
     Path("facts.csv").write_text(FACTS)
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     options = ["--benchmark", "facts.csv", "--prompts", "prompts.csv", "--method", "mask_average"]
@@ -98,8 +99,7 @@ def test_the_state_of_a_project_is_an_object(
     state = run("doctor")
     assert state["missing"] == [] == state["models"] == state["leftovers"]
     assert {row["bytes"] for row in state["sources"]} == {None}
-    annotation = {"source": "diskne/annotation.csv", "bytes": None, "enables": ["(diskne)"]}
-    assert annotation in state["sources"]
+    assert {"source": "tables", "bytes": None, "enables": ["(table)"]} in state["sources"]
     stages = {
         "score": Stage("now", "medprobe score", ()),
         "compare": Stage("after score", "medprobe compare", ("score",)),

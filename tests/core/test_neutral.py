@@ -1,6 +1,5 @@
 """Prompts without their subjects: what a model answers from the relation alone."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,70 +7,26 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers import probing
+from helpers.neutral_world import Probe, check_one_ranking, params, prober, world
 from medprobe import methods
-from medprobe.core import neutral
+from medprobe.core import neutral, plugins
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params, ScoreParams
+from medprobe.core.params import ScoreParams
 from medprobe.core.settings import RankingSettings
-from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables, read_table
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import is_compared, score_table
 from medprobe.metrics.significance import pair_systems, significance
 from medprobe.pipeline import check
-from medprobe.pipeline.stages.probe import probe
 from medprobe.report.reading import describe_controls
 
-RANKING = (
-    "contrastive",
-    "fill_mask",
-    "generative",
-    "likelihood",
-    "mask_average",
-    "optiprompt",
-    "xfactr",
-)
-SUBJECTS = ("Velotrine", "hepatitis B")
-
-
-def world(prompt: str = "{} treats [Y] .", subset: str = "full") -> BenchmarkTables:
-    """Two queries whose prompts differ in the subject alone, and differ in their answers."""
-    queries = [
-        (f"q{i}", "toy", "may_treat", name, f"S{i}", prompt.format(name), [answer], ["A"], subset)
-        for i, (name, answer) in enumerate(zip(SUBJECTS, ("influenza", "SNCA"), strict=True))
-    ]
-    candidates = [(name, name, "", subset) for name in probing.NAMES]
-    return BenchmarkTables(
-        pd.DataFrame(queries, columns=QUERY_COLUMNS),
-        pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
-    )
-
-
-def params(kind: str, method: str, **settings: object) -> Params:
-    content = {
-        "models": {kind: {"tiny": {}}},
-        "benchmarks": {"medlama": {"toy": {}}},
-        "methods": {kind: {method: {"toy": settings}}},
-    }
-    return Params.model_validate(content)
+RANKING = {"fill_mask", "generative", "mask_average", "optiprompt", "xfactr"}  # of the kernel
 
 
 @pytest.fixture
 def project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
-) -> Callable[..., pd.DataFrame]:
-    """`project(arch, kind, method, …)`: the predictions of a tiny model on the two queries."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("medprobe.pipeline.stages.probe.code_fingerprint", lambda *_: "code")
-    world().write(tmp_path / "outputs/benchmarks/toy")
-
-    def probe_tiny(arch: str, kind: str, method: str, **settings: object) -> pd.DataFrame:
-        if not (model := tmp_path / "outputs/models/tiny").exists():
-            shutil.copytree(tiny_model(arch), model)
-        probe("tiny", method, "toy", params(kind, method, **settings))
-        return read_table(tmp_path / f"outputs/predictions/tiny/{method}/toy.parquet", [])
-
-    return probe_tiny
+) -> Probe:
+    return prober(tmp_path, monkeypatch, tiny_model)
 
 
 def test_a_subject_is_taken_out_as_whole_words() -> None:
@@ -91,9 +46,7 @@ def test_a_prompt_that_does_not_hold_its_subject_has_no_control(subject: str) ->
         neutral.neutral_tables(tables)
 
 
-def test_a_control_is_scored_over_the_queries_that_have_one(
-    project: Callable[..., pd.DataFrame], tmp_path: Path
-) -> None:
+def test_a_control_is_scored_over_the_queries_that_have_one(project: Probe, tmp_path: Path) -> None:
     folder, scoring = tmp_path / "outputs/benchmarks/toy", Scoring(ScoreParams(bootstrap=20), 0)
     treated = world().queries
     again = treated.assign(query_id=["q2", "q3"], relation="may_prevent", answers=[["SNCA"]] * 2)
@@ -140,32 +93,17 @@ def test_a_control_that_lacks_queries_is_compared_by_the_mean_over_relations() -
         ("fill_mask", "masked", "bert"),
         ("mask_average", "masked", "bert"),
         ("xfactr", "masked", "roberta"),
-        ("likelihood", "masked", "bert"),
-        ("likelihood", "causal", "gpt2"),
-        ("likelihood", "seq2seq", "t5"),
         ("generative", "seq2seq", "bart"),
     ],
 )
 def test_all_queries_of_a_relation_have_one_neutral_ranking(
-    project: Callable[..., pd.DataFrame], method: str, kind: str, arch: str
+    project: Probe, method: str, kind: str, arch: str
 ) -> None:
-    lists = {"lists": True} if method == "likelihood" else {}  # a proof has other rows by query
-    without = project(arch, kind, method, **lists)
-    table = project(arch, kind, method, neutral=True, **lists)
-    controls = table[table["variant"].map(neutral.is_control)]
-    others = table[~table["variant"].map(neutral.is_control)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(others, without)
-    assert {neutral.original_variant(name) for name in controls["variant"]} == {*without["variant"]}
-    columns = ["variant", "rank", "prediction", "score"]
-    first, second = (
-        controls.loc[controls["query_id"] == name, columns].reset_index(drop=True)
-        for name in ("q0", "q1")
-    )
-    pd.testing.assert_frame_equal(first, second)
+    check_one_ranking(project, arch, kind, method)
 
 
 def test_hits_are_each_querys_and_the_ranking_is_that_of_the_bare_prompt(
-    project: Callable[..., pd.DataFrame], tiny_model: Callable[[str], Path], tmp_path: Path
+    project: Probe, tiny_model: Callable[[str], Path], tmp_path: Path
 ) -> None:
     table = project("bert", "masked", "mask_average", neutral=True)
     hits = table[(table["variant"] == "neutral") & table["hit"].astype(bool)]
@@ -186,9 +124,7 @@ def test_hits_are_each_querys_and_the_ranking_is_that_of_the_bare_prompt(
     pd.testing.assert_frame_equal(neutral_rows, expected)
 
 
-def test_neutral_adds_parts_and_keeps_the_finished_ones(
-    project: Callable[..., pd.DataFrame], tmp_path: Path
-) -> None:
+def test_neutral_adds_parts_and_keeps_the_finished_ones(project: Probe, tmp_path: Path) -> None:
     project("bert", "masked", "mask_average")
     folder = tmp_path / "outputs/parts"
     parts = {path: path.stat().st_mtime_ns for path in folder.glob("*.parquet")}
@@ -200,16 +136,26 @@ def test_neutral_adds_parts_and_keeps_the_finished_ones(
     assert set(pd.read_parquet(neutral_only)["variant"]) == {"neutral", "neutral-relation"}
 
 
-@pytest.mark.parametrize("method", methods.list_names())
-def test_only_methods_that_rank_take_the_setting(method: str) -> None:
-    plugin = methods.find(method)
-    assert issubclass(plugin.Settings, RankingSettings) == (method in RANKING)
-    if method not in RANKING:
-        refused = params(plugin.KINDS[0], method, neutral=True).model_copy(
-            update={"folders": {"tiny": Path("tiny")}}
-        )
-        with pytest.raises(BadInput, match=rf"{method}\.toy: unknown key neutral"):
-            check.check(refused)
+def takes_neutral(method: str) -> bool:
+    return issubclass(methods.find(method).Settings, RankingSettings)
+
+
+def test_the_kernels_methods_that_rank_take_the_setting() -> None:
+    folder = plugins.ROOT / "methods"
+    found = plugins.find_plugins("methods").items()
+    own = [name for name, plugin in found if plugin.path.parent == folder]
+    assert {name for name in own if takes_neutral(name)} == RANKING
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in methods.list_names() if not takes_neutral(name)]
+)
+def test_other_methods_refuse_the_setting(method: str) -> None:
+    refused = params(methods.find(method).KINDS[0], method, neutral=True).model_copy(
+        update={"folders": {"tiny": Path("tiny")}}
+    )
+    with pytest.raises(BadInput, match=rf"{method}\.toy: unknown key neutral"):
+        check.check(refused)
 
 
 def test_a_neutral_variant_is_the_control_of_its_own_variant_alone() -> None:

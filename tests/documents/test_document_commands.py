@@ -18,11 +18,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cli import test_imports
 from documents.test_docs import PAGES, blocks, settings, words
 from helpers.project import ROOT, Project, environment
 from medprobe.pipeline import fork_server
 from papers.diskne import test_import_annotation
+from papers.medlama.test_import_medlama import clone
 
 # CHANGELOG.md has the commands of the past, too.
 DOCUMENTS = [page for page in PAGES if page.name != "CHANGELOG.md"]
@@ -127,7 +127,7 @@ def copy_umls(project: Project) -> None:
 
 
 def clone_medlama(project: Project) -> None:
-    test_imports.clone(project.folder / "../home/medlama")
+    clone(project.folder / "../home/medlama")
 
 
 def write_annotation(project: Project) -> None:

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import transformers
 
-from medprobe import load
+from medprobe import load, probe
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.engine import gguf
@@ -108,8 +109,13 @@ def test_a_gguf_file_has_the_numbers_of_its_checkpoint(file, checkpoint):
     ids = torch.tensor([[5, 9, 12, 7, 30]])
     with torch.inference_mode():
         torch.testing.assert_close(ours(ids).logits, theirs(ids).logits)
-    best = model.rank("Aspirin treats [Y] .", ["pain", "fever"], "likelihood")
-    assert sorted(best["answer"]) == ["fever", "pain"]
+    facts = pd.DataFrame({"subject": ["Aspirin"], "relation": ["treats"], "object": ["pain"]})
+    prompts = {"treats": "[X] treats [Y] ."}
+    found = [
+        probe(each, facts, "perplexity", prompts=prompts, bootstrap=1).predictions
+        for each in (model, load(checkpoint))
+    ]
+    pd.testing.assert_frame_equal(*found)
 
 
 def test_a_gguf_file_can_be_in_folders(file, tmp_path):

@@ -17,7 +17,9 @@ from medprobe.core.params import EngineParams
 from medprobe.engine import causal, inspection
 from medprobe.engine.inspection import MissingHead, inspect
 from medprobe.engine.load import NotANumber, load, use_threads
-from medprobe.extensions.likelihood.methods.likelihood import Likelihood
+from medprobe.methods import Method
+from medprobe.methods.generative import Generative
+from medprobe.methods.perplexity import Perplexity
 
 KINDS = {
     "bert-cased": ("masked", "encoder"),
@@ -219,18 +221,21 @@ def test_on_a_cpu_weights_are_pages_of_their_files_and_no_copies(
         assert any(low <= weight.data_ptr() < high for low, high in mapped), name
 
 
-@pytest.mark.parametrize("arch", ["gpt2", "gemma3", "t5"])
+@pytest.mark.parametrize(
+    ("arch", "method"), [("gpt2", Perplexity), ("gemma3", Perplexity), ("t5", Generative)]
+)
 def test_a_model_that_memory_does_not_hold_is_read_from_its_shards(
-    tiny_model: TinyModel, tmp_path: Path, arch: str
+    tiny_model: TinyModel, tmp_path: Path, arch: str, method: type[Method]
 ) -> None:
     pytest.importorskip("accelerate")
     folder = sharded(tiny_model(arch), tmp_path / arch)
     assert len([*folder.glob("model-*.safetensors")]) > 3
     engine, names = EngineParams(device="spread", max_memory={"cpu": "100KB"}), probing.NAMES[:3]
-    spread = Likelihood(folder, Likelihood.Settings(), engine, 0)
-    assert sum(weight.is_meta for weight in spread.backend.model.model.parameters()) > 0
+    spread = method(folder, method.Settings(), engine, 0)
+    loaded = spread.model if method is Generative else spread.backend.model
+    assert sum(weight.is_meta for weight in loaded.model.parameters()) > 0
     task = probing.task(probing.queries(probing.PROMPTS[:1]), probing.candidates(names), 5)
-    whole = Likelihood(tiny_model(arch), Likelihood.Settings(), EngineParams(), 0)
+    whole = method(tiny_model(arch), method.Settings(), EngineParams(), 0)
     probing.same(spread.predict(task, ""), whole.predict(task, ""))
 
 

@@ -1,4 +1,4 @@
-"""Pseudo-log-likelihoods against the numbers that minicons gives, in the three methods."""
+"""Pseudo-log-likelihoods against the numbers that minicons gives, by token and in perplexity."""
 
 import math
 
@@ -6,37 +6,16 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit
 
-from helpers import FIXTURES, parity, probing
-from medprobe.core.params import EngineParams
-from medprobe.core.tables import BenchmarkTables
+from helpers import probing
+from helpers.minicons import MODELS, SCORES, checkpoint, engine
 from medprobe.engine import masked, texts
 from medprobe.engine.load import load
 from medprobe.engine.masked import group_by_word, masked_groups
-from medprobe.extensions.chat.methods.judgment import Judgment
-from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods.perplexity import Perplexity
 
-FIXTURE = FIXTURES / "minicons" / "scores.jsonl"
-SCORES = pd.read_json(FIXTURE, lines=True).set_index(["model", "sentence"])
-MODELS = ["bert", "roberta"]
 MASKINGS = {"original": "token", "within_word_l2r": "within_word_l2r"}
 NOISE = 5e-5  # of float32, in the log-probability of a token
-PROMPT = "Velotrine treats [Y] ."
-NAMES = ["pain", "influenza", "hepatitis B", "pneumonia"]
-
-
-def checkpoint(model):
-    return parity.OWN_FOLDER / "models" / model
-
-
-def engine(budget=8192):
-    return EngineParams(device="cpu", token_budget=budget)
-
-
-def minicons_total(model, name, metric):
-    return sum(SCORES.loc[(model, PROMPT.replace("[Y]", name)), metric])
 
 
 def sentence_queries(model):
@@ -70,50 +49,10 @@ def test_perplexity_is_that_of_minicons(model, budget):
     assert len(predictions) == 2 * len(SCORES.loc[model])
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_likelihood_ranks_by_the_totals_of_minicons(model):
-    settings = Likelihood.Settings(shortlist=0, whole_word=False, within_word_l2r=True)
-    method = Likelihood(checkpoint(model), settings, engine(), 0)
-    task = probing.task(probing.queries([PROMPT]), probing.candidates(NAMES), len(NAMES))
-    predictions = method.predict(task, "")
-    for variant, metric in (("", "original"), ("within_word_l2r", "within_word_l2r")):
-        totals = {name: minicons_total(model, name, metric) for name in NAMES}
-        rows = predictions[predictions["variant"] == variant]
-        assert rows["prediction"].tolist() == sorted(NAMES, key=lambda name: -totals[name])
-        assert rows["score"].tolist() == pytest.approx(
-            sorted(totals.values(), reverse=True), abs=1e-3
-        )
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(
-    ("pass_", "metric"), [("likelihood", "original"), ("within_word_l2r", "within_word_l2r")]
-)
-def test_judgment_compares_the_totals_of_minicons(model, pass_, metric):
-    right, wrong = "hepatitis B", "influenza"
-    queries = probing.queries([PROMPT, PROMPT]).assign(
-        subject=["a", "b"], subject_id=["C1", "C2"], answers=[[right], [wrong]]
-    )
-    queries["answer_ids"] = [["A0"], ["A1"]]
-    tables = BenchmarkTables(queries, probing.candidates([right, wrong]))
-    method = Judgment(checkpoint(model), Judgment.Settings(within_word_l2r=True), engine(), 0)
-    assert method.passes() == ["likelihood", "within_word_l2r"]
-    (task,) = method.tasks(tables, 10)
-    predictions = method.predict(task, pass_)
-    assert set(predictions["variant"]) == {pass_}
-    assert predictions["prediction"].tolist() == [right, wrong, wrong, right]
-    share = expit(minicons_total(model, right, metric) - minicons_total(model, wrong, metric))
-    assert predictions["score"].tolist() == pytest.approx(
-        [share, 1 - share, 1 - share, share], abs=1e-3
-    )
-
-
-def test_without_the_setting_methods_have_no_such_variant():
-    folder = checkpoint("bert")
-    perplexity = Perplexity(folder, Perplexity.Settings(), engine(), 0)
+def test_without_the_setting_there_is_no_such_variant():
+    perplexity = Perplexity(checkpoint("bert"), Perplexity.Settings(), engine(), 0)
     task = probing.task(sentence_queries("bert"), pd.DataFrame(), 1)
     assert set(perplexity.predict(task, "")["variant"]) == {""}
-    assert Judgment(folder, Judgment.Settings(), engine(), 0).passes() == ["likelihood"]
 
 
 def test_the_plan_of_perplexity_counts_the_texts_that_are_read(monkeypatch):

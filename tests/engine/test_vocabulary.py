@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import medprobe
+from helpers.special_tokens import SPECIAL, check_refusal
 from medprobe import methods
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, check_texts
@@ -18,29 +19,11 @@ from medprobe.engine.inspection import special_tokens
 from medprobe.engine.vocabulary import NameCounts, count_names
 
 TinyModel = Callable[[str], Path]
-SPECIAL = {
-    "bert": ["[SEP]", "[PAD]", "[MASK]", "[CLS]", "[UNK]"],
-    "roberta": ["</s>", "<pad>", "<mask>"],
-    "gpt2": ["<|endoftext|>"],
-    "llama": ["<s>", "</s>"],
-    "t5": ["<extra_id_0>", "</s>"],
-    "bart": ["<mask>", "<s>"],
-}
-RANKING = {"bert": "mask_average", "roberta": "contrastive"}
 
 
-@pytest.mark.parametrize("arch", SPECIAL)
+@pytest.mark.parametrize("arch", ["bert", "roberta"])
 def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model: TinyModel, arch: str) -> None:
-    model = medprobe.load(tiny_model(arch))
-    method = RANKING.get(arch, "likelihood")
-    for token in SPECIAL[arch]:
-        with pytest.raises(BadInput) as error:
-            model.rank(f"aspirin {token} treats [Y] .", ["pain"], method)
-        assert f"query ask: the text contains {token}, a special" in str(error.value)
-        with pytest.raises(BadInput) as error:
-            model.rank("aspirin treats [Y] .", ["pain", f"a {token}"], method)
-        assert f"candidate 'a {token}': the text contains {token}" in str(error.value)
-    assert len(model.rank("aspirin treats [Y] .", ["pain", "[ SEP ]", "s>"], method)) == 3
+    check_refusal(tiny_model(arch), "mask_average")
 
 
 @pytest.mark.parametrize("method", methods.find_by_kind(["masked"]))

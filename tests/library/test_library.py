@@ -13,16 +13,18 @@ import pytest
 import transformers
 
 import medprobe
-from helpers import ROOT
+from helpers import ROOT, probing
+from helpers.memory import check_model_in_memory
 from helpers.toy_project import NAMED, project, score_once
 from medprobe import library
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
-from papers.medlama.test_contrastive import NAMES, slow
+from methods.test_mask_average import slow
 
 NOTEBOOK = ROOT / "docs" / "quickstart.ipynb"
 PROMPT = "velotrine may treat [Y] ."
+NAMES = ["Karsten syndrome", "SNCA", "chronic pain", "hepatitis B", "influenza", "pneumonia"]
 TinyModel = Callable[[str], Path]
 
 
@@ -46,10 +48,11 @@ def test_every_name_is_handed_on() -> None:
 
 
 def test_names_are_ranked_as_by_hand(tiny_model: TinyModel) -> None:
-    model = medprobe.load(tiny_model("encoder"))
-    ranked = model.rank(PROMPT, NAMES, "contrastive", k=3)
+    model = medprobe.load(tiny_model("bert"))
+    ranked = model.rank(PROMPT, NAMES, "mask_average", k=3)
     assert list(ranked) == ["rank", "answer", "score"]
-    assert list(ranked["answer"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)
+    by_hand = slow(tiny_model("bert"), probing.queries([PROMPT]), NAMES, 3)
+    assert list(ranked["answer"]) == list(by_hand.loc[by_hand["variant"] == "", "prediction"])
     assert list(ranked["rank"]) == [1, 2, 3]
     assert ranked["score"].is_monotonic_decreasing
 
@@ -69,7 +72,7 @@ def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
         (lambda model: model.rank(PROMPT, NAMES, "fill_mask"), "ranks no candidates; one of"),
         (lambda model: model.rank(PROMPT, NAMES, "perplexity"), "ranks no candidates; one of"),
         (lambda model: model.ask(PROMPT, "mask_average"), "one of fill_mask"),
-        (lambda model: model.ask(PROMPT, "generative"), "choose one of: classifier"),
+        (lambda model: model.ask(PROMPT, "generative"), "choose one of: .*mask_average"),
         (lambda model: model.ask(PROMPT, "xfactr", settings={"mask": 3}), "did you mean 'masks'"),
     ],
 )
@@ -182,20 +185,7 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:
-    for kind, auto, method in (
-        ("bert", transformers.AutoModelForMaskedLM, "mask_average"),
-        ("gpt2", transformers.AutoModelForCausalLM, "likelihood"),
-    ):
-        folder = tiny_model(kind)
-        network = auto.from_pretrained(folder)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        model = medprobe.load(model=network, tokenizer=tokenizer)
-        model_folder = model.folder
-        assert model.methods == medprobe.load(folder).methods
-        rankings = [m.rank(PROMPT, NAMES, method) for m in (model, medprobe.load(folder))]
-        pd.testing.assert_frame_equal(*rankings)
-        del model
-        assert not model_folder.exists()
+    check_model_in_memory(tiny_model("bert"), transformers.AutoModelForMaskedLM, "mask_average")
 
 
 @pytest.mark.parametrize("arguments", [{}, {"model": 1}, {"path_or_hub": "x", "tokenizer": 1}])

@@ -1,5 +1,6 @@
 """Answering: every candidate as it would be written, free answers, chats, shots, and refusals."""
 
+import json
 import random
 import shutil
 
@@ -7,10 +8,14 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from click.testing import CliRunner
 
 from helpers import probing, tiny
+from helpers.typos import check_typo, edited, own_params
+from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
@@ -375,3 +380,22 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
     assert table["query_id"].is_unique and set(table["score"]) == {1.0}
     other = method(chat_model("gpt2"), forms=["free"])
     assert not other.writer.thinks
+
+
+def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["ask", str(tiny_model("gpt2")), "aspirin treats [Y] .", "--json"]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    answer = json.loads(result.stdout)
+    assert answer["method"] == "answering"
+    assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
+    assert {row["right"] for row in answer["answers"]} == {None}
+
+
+def test_it_is_not_asked_without_subjects():
+    assert not issubclass(Answering.Settings, RankingSettings)
+
+
+def test_shots_need_facts_to_tell(tmp_path):
+    content = edited(own_params(), "methods/chat/answering/lipid", {"shots": [0, 3]})
+    check_typo(tmp_path, content, "needs a table train, which the builder")

@@ -18,6 +18,7 @@ from sklearn.metrics import roc_auc_score
 from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
+from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.extensions.chat import reliability
 from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
@@ -322,3 +323,7 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
     assert reliability.table({"taught": other}).empty
+
+
+def test_it_is_not_asked_without_subjects():
+    assert not issubclass(Judgment.Settings, RankingSettings)

@@ -4,8 +4,14 @@ import torch
 import transformers
 
 from helpers import probing, tiny
+from helpers.memory import check_model_in_memory
+from helpers.neutral_world import check_one_ranking, prober
+from helpers.special_tokens import check_refusal
+from medprobe.cli.ask import ask
+from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams
+from medprobe.core.params import EngineParams, Params
+from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
 
@@ -196,3 +202,32 @@ def test_bad_candidates_are_refused(arch, tiny_model):
         ranker.predict(probing.task(probing.queries(), probing.candidates([" "]), 3), "")
     with pytest.raises(BadInput, match=r"query q0: with 'pain pain .*the model reads"):
         ranker.predict(probing.task(probing.queries(), probing.candidates(["pain " * 600]), 3), "")
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "llama", "t5", "bart"])
+def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model, arch):
+    check_refusal(tiny_model(arch), "likelihood")
+
+
+@pytest.mark.parametrize(
+    ("kind", "arch"), [("masked", "bert"), ("causal", "gpt2"), ("seq2seq", "t5")]
+)
+def test_all_queries_of_a_relation_have_one_neutral_ranking(
+    tmp_path, monkeypatch, tiny_model, kind, arch
+):
+    probe = prober(tmp_path, monkeypatch, tiny_model)
+    check_one_ranking(probe, arch, kind, "likelihood", lists=True)  # a proof has others by query
+
+
+def test_it_is_asked_of_a_causal_model_where_no_method_is_named(
+    tiny_model, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    names = probing.candidates(NAMES)
+    BenchmarkTables(probing.queries(), names).write(places.BENCHMARKS / "drugs")
+    ask(str(tiny_model("gpt2")), "velotrine may treat [Y] .", None, "drugs", Params())
+    assert "(likelihood)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_model_in_memory_is_that_of_its_folder(tiny_model):
+    check_model_in_memory(tiny_model("gpt2"), transformers.AutoModelForCausalLM, "likelihood")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.reading import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.papers.context import articles, texts
 from medprobe.papers.context.texts import Document
@@ -130,3 +131,16 @@ def test_texts_are_files_or_rows(tmp_path: Path) -> None:
     skipped: Counter[str] = Counter()
     assert list(texts.read(tmp_path, skipped)) == [Document("a", "one two"), Document("1", "three")]
     assert skipped == {"empty": 1}
+
+
+def test_a_path_outside_of_the_sources_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    resources = {
+        "notes": {"form": "notes", "path": "notes/NOTEEVENTS.csv"},
+        "articles": {"form": "articles", "path": "articles"},
+    }
+    relation = {"prompt": "[X] may have [Y] .", "subjects": ["a"], "objects": ["b"]}
+    settings = {"relations": {"disease_may_have_finding": relation}, "resources": resources}
+    check_refusal("context_articles", settings, "resources.notes.path")

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from helpers.remote_executor import run_remotely
+from extensions.cluster.remote_executor import run_remotely
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
 from medprobe.extensions.cluster.files import pack

@@ -9,6 +9,9 @@ from click.testing import CliRunner
 from medprobe.cli import main
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.pipeline.doctor import list_sources
+from medprobe.pipeline.outputs import Source
 
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"
 
@@ -102,6 +105,11 @@ def test_a_wrong_row_is_named_and_nothing_is_copied(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInput, match="no DisknE_"):
         import_files("annotation", tmp_path / "none", tmp_path / "data")
+
+
+def test_the_doctor_lists_the_sheet_with_what_it_enables(tmp_path: Path) -> None:
+    sheet = Source(source="diskne/annotation.csv", bytes=None, enables=["(diskne)"])
+    assert sheet in list_sources(Params(), tmp_path)
 
 
 def test_the_released_files_have_the_counts_of_the_specification(

@@ -513,3 +513,11 @@ def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:
     with pytest.raises(BadInput, match="prompts have no --system; remove the option"):
         annotate.draw("prompts", FACTS, [TABLE], None, 1)
     assert not Path("data").exists()
+
+
+def test_people_type_the_command_and_stages_of_dvc_yaml_the_others() -> None:
+    output = click.testing.CliRunner().invoke(main, ["--help"]).output
+    typed, stages = output.split("Run by dvc.yaml")
+    assert "\n  annotate " in typed and "annotate" not in stages
+    for name in ("rewire", "validate-sentences"):
+        assert f"\n  {name} " not in typed and name in stages

@@ -534,3 +534,10 @@ def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) ->
     with pytest.raises(BadInput, match="not UTF-8 at byte 3"):
         read_sentences(tmp_path / "set-2.txt")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])
+def test_half_a_sweep_is_refused(half: str) -> None:
+    result = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
+    assert result.exit_code == 2
+    assert "--sweep and --value go together" in result.output

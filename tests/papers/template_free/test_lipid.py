@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extensions.cluster.remote_executor import run_remotely
 from helpers import gate_helpers
-from helpers.remote_executor import run_remotely
+from helpers.reading import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.cluster.files import pack
@@ -344,3 +345,11 @@ def test_a_file_that_is_no_lipid_is_named(tmp_path: Path, content: str, message:
     path.write_text(content)
     with pytest.raises(BadInput, match=rf"LIPID\.json.*{message}"):
         released.read(path)
+
+
+def test_a_path_outside_of_the_sources_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    entities = {"gene": "lama/Squad/other-entities.txt"}
+    check_refusal("lipid", {"entities": entities}, "entities.gene")

@@ -2,23 +2,29 @@
 it."""
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from helpers import ROOT
-from helpers.broken_tables import MUTATIONS, drop
+from helpers import ROOT, broken_tables
+from helpers.broken_tables import drop
+from helpers.gate_helpers import check_mutation
 from helpers.package_names import own_names
-from helpers.sound_tables import BUILT, BuiltTables, make
 from medprobe import benchmarks
 from medprobe.gate import run as gate
 from medprobe.gate import suites
 from medprobe.gate.suites import Suite
+from papers.biolama import broken_tables as biolama
+from papers.context import broken_tables as context
+from papers.diskne import broken_tables as diskne
+from papers.medlama import broken_tables as medlama
+from papers.template_free import broken_tables as template_free
+from sample_project.sound_tables import BUILT, BuiltTables, make
 
 EXPECTATIONS = ROOT / "expectations"
+BROKEN = (broken_tables, biolama, context, diskne, medlama, template_free)
+MUTATIONS = {name: mutation for module in BROKEN for name, mutation in module.MUTATIONS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -106,92 +112,11 @@ def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
     builder, suite, number = min(
         entries, key=lambda entry: "mostly" in entry[1].entries[entry[2]].kwargs
     )
-    entry = suite.entries[number]
     tables = {name: rows.reset_index(drop=True) for name, rows in built_tables[builder][0].items()}
     if suite.table == "splits":  # to look for leaks takes time
         few = tables["splits"]["target"].isin(tables["splits"]["target"].unique()[:2])
         drop(tables, "splits", ~few)
-    single = replace(suite, entries=[entry], expectations=[suite.expectations[number]])
-    [[sound]] = [report["checks"] for report in gate.run([single], tables, text=True)]
-    assert sound["success"]
-    MUTATIONS[name](tables, suite.table, entry.kwargs)
-    [[broken]] = [report["checks"] for report in gate.run([single], tables, text=True)]
-    assert broken["failing"] > 0
-    assert not broken["success"]
-
-
-def _exchanged(column: str, first: str, second: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    values = {first: second, second: first}
-    return lambda rows: rows.assign(**{column: rows[column].replace(values)})
-
-
-def _once(column: str, where: str, value: object) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def change(rows: pd.DataFrame) -> pd.DataFrame:
-        rows = rows.copy()
-        rows.loc[rows.query(where).index[0], column] = value
-        return rows
-
-    return change
-
-
-CONTEXT_FAULTS = {  # changes of the steps of contexts, and the check that stops each
-    "a correct object called incorrect": (
-        _once("added_role", "added_role == 'correct'", "incorrect"),
-        "expect_roles_to_follow_ids",
-    ),
-    "an incorrect entity called correct": (
-        _once("added_role", "added_role == 'incorrect'", "correct"),
-        "expect_roles_to_follow_ids",
-    ),
-    "targets called correct": (
-        lambda rows: rows.assign(added_role=rows["added_role"].replace("target", "correct")),
-        "expect_roles_to_follow_ids",
-    ),
-    "centres exchanged": (
-        _exchanged("centre", "target", "negative"),
-        "expect_centres_to_follow_ids",
-    ),
-    "one kind called another": (
-        _once("kind", "kind == 'knowledge-random' and step == 4", "knowledge-only"),
-        "expect_layouts_to_follow_kinds",
-    ),
-    "kinds only and sorted": (
-        _exchanged("kind", "knowledge-only", "knowledge-sorted"),
-        "expect_layouts_to_follow_kinds",
-    ),
-    "kinds random and sorted": (
-        _exchanged("kind", "knowledge-random", "knowledge-sorted"),
-        "expect_layouts_to_follow_kinds",
-    ),
-    "kinds real and only": (
-        _exchanged("kind", "knowledge-only", "real"),
-        "expect_layouts_to_follow_kinds",
-    ),
-    "one object each": (lambda rows: rows.assign(objects=1), "expect_objects_to_be_counted"),
-    "rare objects": (lambda rows: rows.assign(frequency=1), "expect_objects_to_be_counted"),
-    "frequent objects": (
-        lambda rows: rows.assign(frequency=10**6),
-        "expect_objects_to_be_counted",
-    ),
-}
-
-
-@pytest.mark.parametrize("fault", CONTEXT_FAULTS)
-def test_what_ucm_is_computed_from_is_derived_again(
-    built_tables: BuiltTables, loaded: dict[tuple[str, str], Suite], fault: str
-) -> None:
-    change, check = CONTEXT_FAULTS[fault]
-    tables = dict(built_tables["context"][0])
-    tables["queries"] = change(tables["queries"])
-    suite = loaded["context", "queries"]
-    chosen = [number for number, entry in enumerate(suite.entries) if entry.type == check]
-    single = replace(
-        suite,
-        entries=[suite.entries[number] for number in chosen],
-        expectations=[suite.expectations[number] for number in chosen],
-    )
-    [report] = gate.run([single], tables, text=False)
-    assert not report["success"]
+    check_mutation(tables, suite, number, MUTATIONS[name])
 
 
 def test_every_expectation_of_ours_is_tried(loaded: dict[tuple[str, str], Suite]) -> None:

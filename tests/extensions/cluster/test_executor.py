@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers.fake_ray import Ray
+from extensions.cluster.fake_ray import Ray
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Job, in_this_process
 from medprobe.core.params import EngineParams

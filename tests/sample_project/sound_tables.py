@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from helpers import ROOT
+from helpers.broken_tables import Tables
+from helpers.own_table import own_table
 from medprobe import benchmarks
-from medprobe.benchmarks import table
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables
@@ -19,7 +20,6 @@ from medprobe.papers.template_free.benchmarks import lipid_released
 from medprobe.pipeline.sample import sample
 from medprobe.sample import corpus
 
-Tables = dict[str, pd.DataFrame]
 BuiltTables = dict[str, tuple[Tables, dict[str, Any]]]  # by builder, and its settings
 BUILT = ("medlama", "biolama", "diskne", "context", "lama", "lipid")  # of the sample world
 
@@ -63,20 +63,6 @@ def add_released(tables_by_builder: BuiltTables) -> None:
         {"line": range(1, 121), "text": [f"Drug {i} cures it ." for i in range(120)]}
     )
     tables_by_builder["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
-
-
-def own_table() -> Tables:
-    """What the builder of tables of one's own makes."""
-    Path("data/tables").mkdir()
-    rows = [
-        f"drug {number},{relation},ailment {number},drug {number} {relation} [Y] ."
-        for relation in ("treats", "prevents")
-        for number in range(12)
-    ]
-    facts = "\n".join(["subject,relation,object,prompt", *rows])
-    Path("data/tables/facts.csv").write_text(facts + "\n")
-    built = table.build(Path("data"), table.Settings(facts=Path("tables/facts.csv")), 0)
-    return {"queries": built.queries, "candidates": built.candidates, **built.others}
 
 
 def ratings(lipid: Tables) -> Tables:

@@ -1,0 +1,33 @@
+"""BioLAMA's archive is brought in."""
+
+from pathlib import Path
+
+import pytest
+
+from helpers.jsonl import write_lines
+from medprobe.cli.imports import import_files
+
+
+def biolama(folder: Path) -> Path:
+    """BioLAMA's archive with one source."""
+    row = {"predicate_id": "CD1", "sub_uri": "D1", "sub_label": "velotrine", "sub_type": ""}
+    row |= {"obj_uris": ["M1"], "obj_labels": ["pain"], "obj_types": [], "obj_aliases": [[]]}
+    for split in ("train", "dev", "test"):
+        place = folder / f"data/ctd/triples_processed/CD1/{split}.jsonl"
+        write_lines(place, {**row, "uuid": split})
+    prompt = {"relation": "CD1", "template": "[X] treats [Y] ."}
+    write_lines(folder / "data/ctd/prompts/manual.jsonl", prompt)
+    return folder
+
+
+def test_biolamas_archive_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = import_files("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
+    assert report.to_numpy().tolist() == [["ctd", 1, 1, 1, 1]]
+    output = capsys.readouterr().out
+    assert (
+        "missing: wikidata" in output
+        and "missing: umls; its triples require a UMLS licence" in output
+    )
+    assert (tmp_path / "data/biolama/ctd/prompts/manual.jsonl").is_file()

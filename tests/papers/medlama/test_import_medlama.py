@@ -1,0 +1,72 @@
+"""A clone of MedLAMA's repository, and sentence sets, are brought in."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from medprobe.cli.imports import import_files
+from medprobe.core.errors import BadInput
+from papers.medlama.released_files import released
+
+TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}
+
+
+def clone(folder: Path) -> Path:
+    """A clone of MedLAMA's repository, with invented facts."""
+    released(folder / "data/medlama")
+    (folder / "data/elicit_corpora").mkdir()
+    for number in range(2):
+        name = f"pubmed_sents_no_punkt_10k_{number}"
+        (folder / "data/elicit_corpora" / name).write_text("velotrine is given .\nso is water .\n")
+    (folder / "README.md").write_text("MedLAMA")
+    return folder
+
+
+def test_relations_of_a_clone_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_files("medlama", clone(tmp_path / "clone"), tmp_path / "data")
+    file_names = {path.name for path in (tmp_path / "data/medlama").iterdir()}
+    assert file_names == TEXTS
+    output = capsys.readouterr().out
+    assert "found: 4 files" in output
+    assert "missing: relation may_treat" not in output
+    assert "missing: relation occurs_after" in output
+    assert "medprobe import sentences" in output
+
+
+def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = import_files("sentences", clone(tmp_path / "clone"), tmp_path / "data")
+    assert report["sentences"].tolist() == [2, 2]
+    names = sorted(path.name for path in (tmp_path / "data/sentences").iterdir())
+    assert names == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
+    output = capsys.readouterr().out
+    assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
+    assert "fewer than the paper's 10,000 sentences" in output
+    sentence_file = tmp_path / "mine.txt"
+    sentence_file.write_text("a sentence .\n")
+    import_files("sentences", sentence_file, tmp_path / "data")
+    assert len(list((tmp_path / "data/sentences").iterdir())) == 3
+
+
+def test_released_sentence_sets_are_taken_as_they_lie(
+    released_data: Callable[[str], Path], tmp_path: Path
+) -> None:
+    report = import_files("sentences", released_data("sentences"), tmp_path)
+    assert report["sentences"].tolist() == [10_000, 10_000]
+
+
+def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
+    source, data = clone(tmp_path / "clone"), tmp_path / "data"
+    import_files("medlama", source, data)
+    import_files("medlama", source, data)  # the same files: nothing to lose
+    own_file = data / "medlama/may_treat_6.csv"
+    own_file.write_text("mine")
+    (data / "medlama/may_treat_9.csv").write_text("of another release")
+    (data / "medlama/notes.txt").write_text("mine")
+    with pytest.raises(BadInput, match=r"may_treat_6\.csv: exists and differs; --force"):
+        import_files("medlama", source, data)
+    assert own_file.read_text() == "mine"
+    import_files("medlama", source, data, force=True)
+    assert own_file.read_text() != "mine"
+    assert not (data / "medlama/may_treat_9.csv").exists()
+    assert (data / "medlama/notes.txt").read_text() == "mine"

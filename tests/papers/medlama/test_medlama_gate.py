@@ -1,0 +1,317 @@
+"""MedLAMA and sentence sets in the gate: good ones pass, each kind of bad row is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from helpers import ROOT
+from helpers.gate_helpers import critical, failing
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.papers.medlama.benchmarks import medlama
+from medprobe.papers.medlama.stages.validate_sentences import validate_sentences
+from medprobe.pipeline.stages.validate import validate
+
+EXPECTATIONS = ROOT / "expectations"
+
+
+def query(name: str, subset: str = "full", **changes: Any) -> dict[str, Any]:
+    row = {
+        "query_id": f"{name}-{subset}",
+        "benchmark": "medlama",
+        "relation": "may_treat",
+        "subject": f"drug {name}",
+        "subject_id": "C9900001",
+        "prompt": f"drug {name} might treat [Y] .",
+        "answers": ["fever", "pain"],
+        "answer_ids": ["C9900002", "C9900003"],
+        "subset": subset,
+        "avg_match": 0.0,
+        "avg_rouge_l": 0.0,
+    }
+    return {**row, **changes}
+
+
+def candidates(*names: str) -> pd.DataFrame:
+    ids = {"fever": "C9900002", "pain": "C9900003"}
+    rows = [
+        {"name": name, "id": ids.get(name, "C9900001"), "type": "", "subset": subset}
+        for subset in ["full", "hard"]
+        for name in ["fever", "pain", "drug a", "drug b", *names]
+    ]
+    return pd.DataFrame(rows)
+
+
+def sources(queries: list[dict[str, Any]]) -> pd.DataFrame:
+    """As if all of the queries' relations had been read."""
+    counts = pd.Series([row["relation"] for row in queries]).value_counts()
+    names = {"source": "umls/MRREL.RRF", "what": "subjects", "name": counts.index, "rows": counts}
+    return pd.DataFrame(names).assign(rows=1)
+
+
+def run(
+    tmp_path: Path,
+    queries: list[dict[str, Any]],
+    names: pd.DataFrame,
+    *,
+    text: bool = True,
+    read: pd.DataFrame | None = None,
+) -> dict[str, Any]:
+    """The gate's result; a failed check raises BadInput after it is written."""
+    folder = tmp_path / "outputs/benchmarks/medlama"
+    out = tmp_path / "outputs/validation/medlama"
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(queries).to_parquet(folder / "queries.parquet")
+    names.to_parquet(folder / "candidates.parquet")
+    (sources(queries) if read is None else read).to_parquet(folder / "sources.parquet")
+    (folder / "about.json").write_text('{"builder": "medlama", "normalise": "exact"}')
+    if not (tmp_path / "expectations").exists():
+        (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
+    facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
+    (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
+    atoms = [
+        f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||"
+        for cui, name in (("C9900002", "fever"), ("C9900003", "pain"))
+    ]
+    (tmp_path / "data/umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
+    params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        try:
+            validate("medlama", Params.model_validate(params))
+        finally:
+            if out.is_dir():
+                assert "<html" in (out / "index.html").read_text()
+    result: dict[str, Any] = json.loads((out / "result.json").read_text())
+    return result
+
+
+GOOD = [query("a"), query("b", avg_match=0.5), query("a", "hard")]
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"subject_id": "C12X"}, "expect_column_values_to_match_regex", "subject_id"),
+    ({"answer_ids": ["C9900002", "C12X"]}, "expect_list_items_to_match_regex", "answer_ids"),
+    ({"relation": "may_trea"}, "expect_column_values_to_be_in_set", "relation"),
+    ({"subset": "easy"}, "expect_column_values_to_be_in_set", "subset"),
+    ({"answers": [], "answer_ids": []}, "expect_list_lengths_to_be_between", "answers"),
+    ({"answers": list("abcdefghijk")}, "expect_list_lengths_to_be_between", "answers"),
+    ({"answers": ["fever", "fever"]}, "expect_list_items_to_be_unique", "answers"),
+    ({"answers": ["fever", " "]}, "expect_list_items_to_match_regex", "answers"),
+    ({"answers": ["fever"]}, "expect_lists_to_be_aligned", "answers"),
+    ({"answers": ["fever", "gout"]}, "expect_items_to_be_in_table", "answers"),
+    ({"prompt": "[Y] or [Y]"}, "expect_prompts_to_have_one_slot", "prompt"),
+    ({"subject": "drug a"}, "expect_compound_columns_to_be_unique", "subject"),
+    ({"subject": None}, "expect_column_values_to_not_be_null", "subject"),
+    ({"avg_match": 1.5}, "expect_column_values_to_be_between", "avg_match"),
+]
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """Rows that fail by the check that names them, of a table with every bad row there is."""
+    folder = tmp_path_factory.mktemp("bad")
+    bad = [{**query(f"bad {number}"), **changes} for number, (changes, *_) in enumerate(BAD)]
+    with pytest.raises(BadInput, match="rows fail"):
+        run(
+            folder,
+            [query("a"), *bad],
+            candidates(*{row["subject"] or "-" for row in bad} - {"drug a"}),
+        )
+    result = json.loads((folder / "outputs/validation/medlama/result.json").read_text())
+    assert not result["success"]
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for check in (check for table in result["tables"] for check in table["checks"]):
+        rows.setdefault(check["type"], []).extend(check["examples"])
+    return rows
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_a_bad_row_is_named(failed: dict[str, list[dict[str, Any]]], number: int) -> None:
+    _, check, column = BAD[number]
+    assert any(row["row"] == f"bad {number}-full" and column in row for row in failed[check])
+
+
+def test_a_good_row_beside_bad_ones_is_not_named(failed: dict[str, list[dict[str, Any]]]) -> None:
+    named = {check: {row["row"] for row in rows} for check, rows in failed.items()}
+    assert named.pop("expect_compound_columns_to_be_unique") == {"a-full", "bad 11-full"}
+    assert "a-full" not in set().union(*named.values())
+
+
+FAULTS = [
+    ({"answers": [], "answer_ids": []}, "answers is empty"),
+    ({"answers": list("abcdefghijk")}, "answers has 11 items, not 1 to 10"),
+    ({"answers": ["fever", "fever"]}, "answers has an item twice"),
+    ({"answers": ["fever", " "]}, "an item of answers is empty"),
+    ({"answers": ["fever"]}, "answers has 1 items, answer_ids has 2 items"),
+    ({"answer_ids": ["C9900002", "C12X"]}, "an item of answer_ids has another form"),
+    ({"subject": " "}, "subject is empty"),
+    ({"subject": None}, "subject is missing"),
+    ({"subset": "easy"}, "subset is none of full, hard"),
+    ({"avg_match": 1.5}, "avg_match is not 0 to 1"),
+    ({"prompt": "[Y] or [Y]"}, "the prompt has no slot [Y], or several"),
+    ({"query_id": "a-full"}, "query_id occurs twice"),
+]
+
+
+@pytest.mark.parametrize(("changes", "fault"), FAULTS, ids=[fault for _, fault in FAULTS])
+def test_a_fault_is_named_in_words_without_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], fault: str
+) -> None:
+    bad = query("b", **changes)
+    with pytest.raises(BadInput):
+        run(tmp_path, [query("a"), bad], candidates(), text=False)
+    assert f"row 2, {bad['query_id']}: {fault}" in capsys.readouterr().out
+
+
+def umls(folder: Path, answers: int) -> None:
+    """The facts of drug a, of which a second file line is another vocabulary's."""
+    ids = [f"C99{number:05}" for number in range(10, 10 + answers)]
+    facts = [f"{cui}|A{cui}||RO|C9900001|A1||may_treat|||MED-RT|" for cui in ids]
+    facts.append("C9999999|AC9999999||RO|C9900001|A1||may_treat|||RXNORM|")
+    atoms = [f"{cui}|ENG|||||Y|A{cui}|||||||ailment {cui}||N||" for cui in [*ids, "C9999999"]]
+    atoms.append("C9900001|ENG|||||Y|A1|||||||drug a||N||")
+    (folder / "umls").mkdir(parents=True)
+    (folder / "umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
+    (folder / "umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
+
+
+@pytest.mark.parametrize(
+    ("in_umls", "in_query", "cap", "checks"),
+    [
+        (3, 3, 10, []),
+        (12, 12, 20, []),  # a cap of one's own
+        (3, 2, 10, ["expect_answers_to_be_complete"]),
+        (12, 10, 10, ["expect_answers_to_be_complete"]),  # cut to the cap, not dropped
+        (12, 12, 10, ["expect_list_lengths_to_be_between"]),
+        (3, 3, 2, ["expect_list_lengths_to_be_between"]),
+    ],
+)
+def test_answers_are_all_of_the_source_and_no_more_than_the_setting_allows(
+    tmp_path: Path, in_umls: int, in_query: int, cap: int, checks: list[str]
+) -> None:
+    umls(tmp_path / "data", in_umls)
+    ids = [f"C99{number:05}" for number in range(10, 10 + in_query)]
+    row = query("a", answers=[f"ailment {cui}" for cui in ids], answer_ids=ids)
+    failures = critical(
+        "medlama",
+        {"queries": pd.DataFrame([row])},
+        medlama.Settings(max_answers=cap),
+        tmp_path / "data",
+    )
+    ours = {"expect_answers_to_be_complete", "expect_list_lengths_to_be_between"}
+    assert [name for name in failures if name in ours] == checks
+
+
+@pytest.mark.parametrize(("drawn", "setting", "stops"), [(30, 20, True), (1200, 1500, False)])
+def test_a_relation_has_no_more_queries_than_the_setting_draws(
+    tmp_path: Path, drawn: int, setting: int, stops: bool
+) -> None:
+    umls(tmp_path / "data", 1)
+    rows = pd.DataFrame([query(str(number)) for number in range(drawn)])
+    chosen = medlama.Settings(per_relation=setting)
+    failures = critical("medlama", {"queries": rows}, chosen, tmp_path / "data")
+    assert ("expect_group_sizes_to_be_between" in failures) is stops
+
+
+def test_one_relation_can_be_much_larger_than_the_others(tmp_path: Path) -> None:
+    umls(tmp_path / "data", 1)
+    for others in (["may_prevent"], ["may_prevent", "occurs_after"]):
+        rows = [query(str(number)) for number in range(500)]
+        rows += [query(f"{name} {n}", relation=name) for name in others for n in range(20)]
+        checks = failing("medlama", {"queries": pd.DataFrame(rows)}, None, tmp_path / "data")
+        assert "expect_groups_to_be_of_like_size" not in {check["type"] for check in checks}
+    few = [
+        query(f"{name} {n}", relation=name) for name in ["may_treat", *others] for n in range(200)
+    ]
+    rows = [*few, *(query(f"few {n}", relation="has_physiologic_effect") for n in range(5))]
+    checks = failing("medlama", {"queries": pd.DataFrame(rows)}, None, tmp_path / "data")
+    assert "expect_groups_to_be_of_like_size" in {check["type"] for check in checks}
+
+
+def test_a_build_that_loses_half_of_its_rows_is_stopped(tmp_path: Path) -> None:
+    read = sources(GOOD).assign(rows=4)
+    with pytest.raises(BadInput, match=r"sources.parquet: expect_rows_to_be_used: 1 rows fail"):
+        run(tmp_path, GOOD, candidates(), read=read)
+    gone = pd.concat([sources(GOOD), sources(GOOD).assign(name="may_prevent")])
+    with pytest.raises(BadInput, match=r"expect_rows_to_be_used.*subjects may_prevent"):
+        run(tmp_path, GOOD, candidates(), read=gone)
+
+
+def test_a_build_that_draws_fewer_than_there_are_passes(tmp_path: Path) -> None:
+    many = [query(str(number)) for number in range(1000)]
+    names = candidates(*(row["subject"] for row in many))
+    run(tmp_path, many, names, read=sources(many).assign(rows=50_000))
+
+
+def sentences(tmp_path: Path, text: bytes) -> Path:
+    path = tmp_path / "data/sentences/mine.txt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text)
+    (tmp_path / "expectations").symlink_to(EXPECTATIONS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        validate_sentences("mine", Params())
+    return tmp_path / "outputs/validation/sentences/mine"
+
+
+def test_a_sentence_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "The drug is given against the disease.\n"
+    out = sentences(tmp_path, f"{line}\n{line}Another one is not given at all.\n".encode())
+    assert (out / "passed").read_text() == "passed\n"
+    printed = capsys.readouterr().out
+    assert "warning: data/sentences/mine.txt: expect_column_values_to_be_unique" in printed
+    assert "    row 1, 1: text occurs twice\n    row 2, 3: text occurs twice\n" in printed
+    assert "disease" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"one sentence only\n", "expect_table_row_count_to_be_between"),
+        (b"", "expect_table_row_count_to_be_between"),
+        ("a sentence\nanother one\n".encode("utf-16-le"), "not_match_regex: 3 rows fail"),
+        (b"caf\xe9 au lait\n", "not UTF-8 at byte 3"),
+        (b"word\n" * 4, "expect_column_values_to_match_regex: 4 rows fail"),
+    ],
+)
+def test_a_sentence_set_that_cannot_be_used_is_stopped(
+    tmp_path: Path, text: bytes, problem: str
+) -> None:
+    with pytest.raises(BadInput, match=problem):
+        sentences(tmp_path, text)
+    assert not (tmp_path / "outputs/validation/sentences/mine/passed").exists()
+
+
+@pytest.mark.parametrize(
+    ("hard", "check"),
+    [
+        (query("b", "hard"), "expect_subset_to_be_within"),
+        (query("a", "hard", answers=["pain", "fever"]), "expect_subset_to_be_within"),
+        (query("a", "hard", avg_rouge_l=0.1), "expect_subset_values_to_be_below"),
+    ],
+)
+def test_the_hard_set_is_held_to_its_rules(
+    tmp_path: Path, hard: dict[str, Any], check: str
+) -> None:
+    with pytest.raises(
+        BadInput, match=rf"{check}: 1 rows fail, the first is row 2, {hard['query_id']}:"
+    ):
+        run(tmp_path, [query("a"), hard], candidates())
+
+
+def test_a_relation_with_too_many_queries_is_named(tmp_path: Path) -> None:
+    many = [query(str(number)) for number in range(1001)]
+    names = candidates(*(row["subject"] for row in many))
+    with pytest.raises(BadInput, match="expect_group_sizes_to_be_between: 1,001 rows fail"):
+        run(tmp_path, many, names)
+
+
+def test_a_missing_column_is_reported(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "avg_match"} for row in GOOD]
+    with pytest.raises(BadInput, match=r'column "avg_match" .* does not exist'):
+        run(tmp_path, rows, candidates())
