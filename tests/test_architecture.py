@@ -106,6 +106,13 @@ def test_the_kernel_names_no_paper_and_no_extension() -> None:
             assert is_example or text == RULE or not pattern.search(text), f"{path}: {text!r}"
 
 
+def test_a_test_of_the_kernel_imports_no_paper_and_no_extension() -> None:
+    pattern = re.compile(r"^(from|import) (medprobe\.)?(papers|extensions)\b", re.MULTILINE)
+    for name in {*rooms()} - {*TAKEN_OUT}:
+        for path in (DOCUMENT.parents[2] / "tests" / name).rglob("*.py"):
+            assert not pattern.search(path.read_text(encoding="utf-8")), path
+
+
 def test_the_drawing_is_of_the_imports() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text == with_drawing(text), "run `python -m bench.architecture`"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import diskne_world
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.gate.leaks import Diseases
@@ -18,6 +17,7 @@ from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candid
 from medprobe.papers.diskne.benchmarks.diskne.negatives import replace_disease
 from medprobe.papers.diskne.benchmarks.diskne.splits import Match, split, touched
 from medprobe.papers.diskne.hierarchy import Hierarchy
+from papers.diskne import diskne_world
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from helpers import ROOT, diskne_world, released_diskne_world
+from helpers import ROOT
 from medprobe.core.errors import BadInput
 from medprobe.core.papers import papers
 from medprobe.core.params import Params
@@ -23,6 +23,7 @@ from medprobe.papers.diskne.benchmarks import diskne, diskne_released
 from medprobe.papers.diskne.expectations import diskne_vectors
 from medprobe.papers.diskne.expectations.diskne_splits import expect_no_disease_leakage
 from medprobe.pipeline.stages.validate import validate
+from papers.diskne import diskne_world, released_diskne_world
 
 EXPECTATIONS = ROOT / "expectations"
 SETTINGS = diskne.Settings(negatives=2, positives=1)

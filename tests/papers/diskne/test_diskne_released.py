@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import diskne_world, released_diskne_world
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne.benchmarks import diskne_released
+from papers.diskne import diskne_world, released_diskne_world
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers.diskne_world import lines, write_csv
 from medprobe.core.errors import BadInput
 from medprobe.papers.diskne import annotation, mednli
+from papers.diskne.diskne_world import lines, write_csv
 
 
 def row(pair: str, **changes: str) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from helpers import FIXTURES, diskne_world, parity
+from helpers import FIXTURES, parity
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.annotation import RELEASED_CATEGORIES
 from medprobe.papers.diskne.benchmarks import diskne_released
 from medprobe.papers.diskne.metrics.f1 import count_outcomes, f1
+from papers.diskne import diskne_world
 
 DEFAULT = FIXTURES / "parity"
 INPUT_FOLDER = Path(os.environ.get("MEDPROBE_PARITY", DEFAULT)).resolve() / "diskne"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers import diskne_world
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.annotation import is_premise, read_released
+from papers.diskne import diskne_world
 
 SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 CATEGORIES = {  # how often a premise names a disease, in per cent
