@@ -199,6 +199,12 @@ def test_a_build_that_loses_rows_is_stopped(tmp_path: Path) -> None:
         run(tmp_path, GOOD, candidates(), read=gone)
 
 
+def test_a_table_of_sources_without_a_column_is_one_line(tmp_path: Path) -> None:
+    read = sources(GOOD).drop(columns="rows")
+    with pytest.raises(BadInput, match=r"sources.parquet: no column rows; its builder makes"):
+        run(tmp_path, GOOD, candidates(), read=read)
+
+
 def test_a_name_twice_among_the_candidates_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"candidates.parquet: expect_compound_columns_to_be_unique"):
         run(tmp_path, GOOD, candidates("fever"))

@@ -297,5 +297,6 @@ def mismatch_error(method: str, model: str, reason: str, kinds: Iterable[str]) -
         kinds: the kinds of the model, from which methods that suit it are proposed.
     """
     problem = f"{describe_needs(find(method))}, {reason}"
-    remedy = f"choose one of: {', '.join(find_by_kind(kinds))}"
+    able = find_by_kind(kinds)
+    remedy = f"choose one of: {', '.join(able)}" if able else "no method here probes such a model"
     return BadInput(f"{method} on {model}", problem, remedy)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe import benchmarks
+from medprobe.benchmarks import counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
@@ -100,18 +101,24 @@ def run_gate(
         result = {"name": name, "success": success, "tables": reports}
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
-        read = _read(tables, text=params.track.text)
+        read = _read(tables, files, text=params.track.text)
         (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
         if success:
             (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
     _report_failures(name, reports, files, out)
 
 
-def _read(tables: dict[str, pd.DataFrame], *, text: bool) -> list[dict[str, Any]]:
+def _read(
+    tables: dict[str, pd.DataFrame], files: dict[str, Path], *, text: bool
+) -> list[dict[str, Any]]:
     """What was read, and what was passed over; without `text`, no name that data can have."""
     if "sources" not in tables:
         return []
     sources = tables["sources"]
+    for column in counts.COLUMNS:
+        if column not in sources:
+            remedy = "its builder makes the table by medprobe.benchmarks.counts.table"
+            raise BadInput(files["sources"], f"no column {column}", remedy)
     if not text:
         names = sources["name"].where(sources["what"].isin(RULES), "")
         columns = ["source", "what", "name"]
