@@ -10,7 +10,8 @@ STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
 COSTLY = (
-    *("test_pipeline", "test_real_data", "test_edits", "test_served_project"),
+    *("test_pipeline", "test_real_data", "test_document_commands", "test_taken_out"),
+    *("test_edits", "test_served_project"),
     *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_suites"),
     *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
 )

@@ -83,7 +83,7 @@ def with_dependants(folders: Collection[str]) -> set[str]:
 
 def copy_without(folders: Collection[str], target: Path) -> Path:
     """The package as it is installed, without folders and without those that need them."""
-    shutil.copytree(ROOT, target / "medprobe", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT, target / "medprobe")  # what is compiled, too: it holds for the copy
     for name in FILES:
         (path := target / "medprobe/project" / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copyfile
@@ -93,13 +93,19 @@ def copy_without(folders: Collection[str], target: Path) -> Path:
     return target
 
 
-# A process of its own imports the libraries once, and forks for each package.
+# A process of its own imports the libraries and makes MLflow's tables once, and forks for each
+# package.
 HOST = """
 import importlib, json, os, sys, traceback
 for name in ("torch", "transformers", "mlflow", "great_expectations", "sklearn", "matplotlib"):
     importlib.import_module(name)
-script, *jobs = json.load(sys.stdin)
+import shutil
+from mlflow import MlflowClient
+script, tables, *jobs = json.load(sys.stdin)
+MlflowClient("sqlite:///" + tables).search_experiments()
 for package, project in jobs:
+    os.mkdir(project + "/mlruns")
+    shutil.copy(tables, project + "/mlruns/mlflow.db")
     if not (child := os.fork()):
         sys.path.insert(0, package)
         os.chdir(project)
@@ -130,10 +136,11 @@ def errors(
         shutil.copytree(tiny_model("bert"), project / "model")
         shutil.copytree(REPOSITORY / "expectations", project / "expectations")
         jobs.append((os.fspath(package), os.fspath(project)))
+    tables = os.fspath(root / "mlflow.db")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(
-        [sys.executable, "-c", HOST], input=json.dumps([SCRIPT, *jobs]), text=True, env=environment,
-        check=True, capture_output=True,
+        [sys.executable, "-c", HOST], input=json.dumps([SCRIPT, tables, *jobs]), text=True,
+        env=environment, check=True, capture_output=True,
     )  # fmt: skip
     return {name: (path / "errors.txt").read_text() for name, path in projects.items()}
 
