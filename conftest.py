@@ -1,11 +1,13 @@
 """What holds for all tests: one thread a process, and the markers that follow by a rule."""
 
 import os
+import re
 
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+USES_HYPOTHESIS = re.compile(r"^from (hypothesis|helpers\.reader_tests) import ", re.MULTILINE)
 STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
@@ -25,7 +27,7 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     """Set up hypothesis before a file that uses it; other files start without it."""
     if not isinstance(collector, pytest.Module):
         return
-    if "\nfrom hypothesis import " not in collector.path.read_text(encoding="utf-8"):
+    if not USES_HYPOTHESIS.search(collector.path.read_text(encoding="utf-8")):
         return
     from hypothesis import settings
 

@@ -1,45 +1,14 @@
 """No reader crashes, whatever a file holds: it gives a table, or refuses in one line."""
 
 import json
-import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from helpers import damage
+from helpers.reader_tests import ReaderTests
 from medprobe.core.errors import BadInput
 from medprobe.sources.records import Record, read_json_records, read_objects
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "data"
-    damage.write_world(folder)
-    return folder
-
-
-@pytest.mark.parametrize("reader", damage.READERS)
-def test_a_sound_file_is_read(data: Path, reader: str) -> None:
-    damage.READERS[reader][1](data)
-
-
-@pytest.mark.parametrize("reader", damage.READERS)
-def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(settings.get_profile("few"), derandomize=True, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def check_seed(seed: int) -> None:
-        rng = random.Random(seed)
-        assert damage.try_reader(data, damage.READERS[reader], rng) in ("read", "refused")
-
-    check_seed()
-
-
-@pytest.mark.parametrize("reader", damage.READERS)
-def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
-    """So that no relation, set or source vanishes."""
-    assert damage.find_refusal_of_nothing(data, damage.READERS[reader])
 
 
 class Row(Record):
@@ -105,15 +74,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
-)
-def test_what_was_a_crash_or_silent_is_one_line(
-    data: Path, reader: str, content: bytes, says: str
-) -> None:
-    refusal = damage.find_refusal(data, damage.READERS[reader], content)
-    assert says in refusal
-    assert len(refusal) < 400
+class TestReaders(ReaderTests):
+    readers = damage.READERS
+    cases = CASES
 
 
 def test_a_file_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:

@@ -1,15 +1,12 @@
 """Notes, articles and texts: no reader crashes, whatever a file holds."""
 
 import gzip
-import random
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from helpers import damage
+from helpers.reader_tests import ReaderTests
 from medprobe.core.errors import BadInput
 from medprobe.papers.context import articles, notes
 from papers.context.readers import READERS, write_files
@@ -24,45 +21,11 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "data"
-    damage.write_world(folder)
-    write_files(folder)
-    return folder
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_sound_file_is_read(data: Path, reader: str) -> None:
-    READERS[reader][1](data)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(settings.get_profile("few"), derandomize=True, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def check_seed(seed: int) -> None:
-        rng = random.Random(seed)
-        assert damage.try_reader(data, READERS[reader], rng) in ("read", "refused")
-
-    check_seed()
-
-
-@pytest.mark.parametrize("reader", sorted({*READERS} - {"plain texts"}))
-def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
-    """So that no source vanishes. A plain text is one of many; those left out are counted."""
-    assert damage.find_refusal_of_nothing(data, READERS[reader])
-
-
-@pytest.mark.parametrize(
-    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
-)
-def test_what_was_a_crash_or_silent_is_one_line(
-    data: Path, reader: str, content: bytes, says: str
-) -> None:
-    refusal = damage.find_refusal(data, READERS[reader], content)
-    assert says in refusal
-    assert len(refusal) < 400
+class TestReaders(ReaderTests):
+    readers = READERS
+    cases = CASES
+    may_be_empty = ("plain texts",)  # one of many; those left out are counted
+    write_files = staticmethod(write_files)
 
 
 @pytest.mark.parametrize("quote", [b"", b'"'])

@@ -1,14 +1,11 @@
 """DisKnE's files: no reader crashes, whatever one holds, and a broken source is noticed."""
 
-import random
 from pathlib import Path
 
 import pytest
 from bench import broken_sources, gate
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from helpers import damage
+from helpers.reader_tests import ReaderTests
 from papers.diskne.readers import READERS, write_files
 
 NOTE = b'{"pairID": "p", "sentence1": "a", "sentence2": "b", "gold_label": "neutral"}'
@@ -24,45 +21,10 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "data"
-    damage.write_world(folder)
-    write_files(folder)
-    return folder
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_sound_file_is_read(data: Path, reader: str) -> None:
-    READERS[reader][1](data)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(settings.get_profile("few"), derandomize=True, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def check_seed(seed: int) -> None:
-        rng = random.Random(seed)
-        assert damage.try_reader(data, READERS[reader], rng) in ("read", "refused")
-
-    check_seed()
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
-    """So that no relation, set or source vanishes."""
-    assert damage.find_refusal_of_nothing(data, READERS[reader])
-
-
-@pytest.mark.parametrize(
-    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
-)
-def test_what_was_a_crash_or_silent_is_one_line(
-    data: Path, reader: str, content: bytes, says: str
-) -> None:
-    refusal = damage.find_refusal(data, READERS[reader], content)
-    assert says in refusal
-    assert len(refusal) < 400
+class TestReaders(ReaderTests):
+    readers = READERS
+    cases = CASES
+    write_files = staticmethod(write_files)
 
 
 def test_a_broken_source_is_noticed(sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

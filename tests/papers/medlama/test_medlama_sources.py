@@ -1,14 +1,11 @@
 """MedLAMA's files: no reader crashes, whatever one holds, and a broken source is noticed."""
 
-import random
 from pathlib import Path
 
 import pytest
 from bench import broken_sources, gate
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from helpers import damage
+from helpers.reader_tests import ReaderTests
 from papers.medlama.readers import READERS, write_files
 
 BROKEN = [  # the cases that build fastest
@@ -19,34 +16,11 @@ BROKEN = [  # the cases that build fastest
 ]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "data"
-    damage.write_world(folder)
-    write_files(folder)
-    return folder
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_sound_file_is_read(data: Path, reader: str) -> None:
-    READERS[reader][1](data)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(settings.get_profile("few"), derandomize=True, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def check_seed(seed: int) -> None:
-        rng = random.Random(seed)
-        assert damage.try_reader(data, READERS[reader], rng) in ("read", "refused")
-
-    check_seed()
-
-
-@pytest.mark.parametrize("reader", sorted({*READERS} - {"sentences"}))
-def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
-    """So that no relation vanishes. Of sentences the gate tells."""
-    assert damage.find_refusal_of_nothing(data, READERS[reader])
+class TestReaders(ReaderTests):
+    readers = READERS
+    may_be_empty = ("sentences",)  # the gate tells of them
+    write_files = staticmethod(write_files)
+    test_what_was_a_crash_or_silent_is_one_line = None  # none is known
 
 
 @pytest.mark.parametrize("case", BROKEN)

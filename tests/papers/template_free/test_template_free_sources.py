@@ -1,15 +1,12 @@
 """The files of LAMA and LIPID: no reader crashes, and a broken source is noticed."""
 
 import gzip
-import random
 from pathlib import Path
 
 import pytest
 from bench import broken_sources, gate
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from helpers import damage
+from helpers.reader_tests import ReaderTests
 from medprobe.core.errors import BadInput
 from medprobe.papers.template_free import pubmed
 from papers.template_free.readers import READERS, write_files
@@ -35,45 +32,10 @@ BROKEN = [  # the cases that build fastest
 ]
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("world") / "data"
-    damage.write_world(folder)
-    write_files(folder)
-    return folder
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_sound_file_is_read(data: Path, reader: str) -> None:
-    READERS[reader][1](data)
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_a_damaged_file_is_read_or_refused_in_one_line(data: Path, reader: str) -> None:
-    @settings(settings.get_profile("few"), derandomize=True, database=None)
-    @given(seed=st.integers(0, 2**32))
-    def check_seed(seed: int) -> None:
-        rng = random.Random(seed)
-        assert damage.try_reader(data, READERS[reader], rng) in ("read", "refused")
-
-    check_seed()
-
-
-@pytest.mark.parametrize("reader", READERS)
-def test_an_empty_file_is_refused(data: Path, reader: str) -> None:
-    """So that no relation, set or source vanishes."""
-    assert damage.find_refusal_of_nothing(data, READERS[reader])
-
-
-@pytest.mark.parametrize(
-    ("reader", "content", "says"), CASES, ids=[f"{case[0]}: {case[2]}" for case in CASES]
-)
-def test_what_was_a_crash_or_silent_is_one_line(
-    data: Path, reader: str, content: bytes, says: str
-) -> None:
-    refusal = damage.find_refusal(data, READERS[reader], content)
-    assert says in refusal
-    assert len(refusal) < 400
+class TestReaders(ReaderTests):
+    readers = READERS
+    cases = CASES
+    write_files = staticmethod(write_files)
 
 
 def test_an_abstract_of_ten_million_characters_is_refused(tmp_path: Path) -> None:
