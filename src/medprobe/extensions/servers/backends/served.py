@@ -1,6 +1,6 @@
 """The backend of a model behind an OpenAI-compatible server.
 
-It relies only on what the server has proved (`backends.proof`). Free answers are greedy, one text
+It relies only on what the server has proved (`servers.proof`). Free answers are greedy, one text
 for a query, or draws. Names are ranked one request a name: a server has no search over their trie.
 """
 

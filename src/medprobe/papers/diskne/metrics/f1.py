@@ -121,8 +121,8 @@ def count_outcomes(rows: pd.DataFrame) -> Outcomes:
     is_predicted, true, score = is_predicted.astype(int) == 1, label == 1, score.astype(float)
     size, seeds = len(names), [seed == value for value in sorted(set(seed))]
     of_seeds = [
-        _count_seed(is_predicted[rows], true[rows], group[rows], score[rows], size)
-        for rows in seeds
+        _count_seed(is_predicted[is_of], true[is_of], group[is_of], score[is_of], size)
+        for is_of in seeds
     ]
     counts, top, above = (np.stack(values) for values in zip(*of_seeds, strict=True))
     return Outcomes(
