@@ -4,7 +4,6 @@
 record nothing.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
@@ -15,30 +14,33 @@ from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
 from medprobe.core.answers import describe_unanswered
-from medprobe.core.baselines import METHOD, baselines
+from medprobe.core.baselines import MAJORITY, RANKED, majority
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
+from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
-from medprobe.library.probing import draw_queries, pair, predict, score, to_tables
+from medprobe.library.probing import draw_queries, predict, score, test, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, primary_metric, select, to_rows
-from medprobe.metrics.significance import (
-    guesses,
-    significance,
-    split_by_variant,
-    strongest_baselines,
+from medprobe.metrics.results import (
+    COMPARISON,
+    main_variants,
+    primary_metric,
+    select,
+    select_systems,
+    to_rows,
 )
+from medprobe.metrics.significance import with_controls
 from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import outputs, terminal
 from medprobe.report.figures.rows import without_repeats
-from medprobe.report.numbers import format_difference, format_value
+from medprobe.report.numbers import format_difference, format_value, format_without_unit
 from medprobe.report.numbers import metric as find_metric
-from medprobe.report.verdicts import p_value
+from medprobe.report.verdicts import SHUFFLED_TITLE, TITLES, p_value
 
 MEAN: Final = "macro"
 
@@ -158,8 +160,8 @@ def run(
 ) -> None:
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
-    The headline is the main metric, next to the strongest baseline: a guess, the prior, or a
-    control that the method's settings ask for. `limit` queries are drawn by the seed, evenly over
+    The headline is the main metric, next to its control, such as the model's answers to other
+    subjects, and to the majority baseline. `limit` queries are drawn by the seed, evenly over
     relations and subsets. With `every`, the parts of subsets and the means over queries are printed
     as well.
 
@@ -168,7 +170,7 @@ def run(
     """
     model = _model(name, params)
     tables, metadata = _tables_of(benchmark, prompts, params)
-    references = baselines(tables, metadata.cluster) if metadata.ranks_answers else {}
+    constant = majority(tables, RANKED) if metadata.ranks_answers else pd.DataFrame()
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     scoring = Scoring.for_model(model.folder, metadata, params)
@@ -180,34 +182,26 @@ def run(
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
-    for reference, (table, family) in references.items():  # of all queries, not only of those drawn
-        is_drawn = table["query_id"].isin(tables.queries["query_id"])
-        references[reference] = (table[is_drawn], family)
-    references = {key: value for key, value in references.items() if len(value[0])}
-    values = pair(predictions, tables, prober.METRIC, scoring)
-    systems = split_by_variant(values, name, "main")
-    for reference, (table, family) in references.items():
-        rows_of = pair(table, tables, family, scoring)
-        systems |= split_by_variant(rows_of, BASELINE, reference)
-    tests = significance(systems | guesses(systems), "", params.score, params.seed)
-    strongest = select(strongest_baselines(tests), method="main")
-    headline = _headline(rows, metadata, strongest)
+    majority_rows = pd.DataFrame(columns=COMPARISON)
+    if len(constant):  # counted on all queries, not only on those drawn
+        drawn = constant[constant["query_id"].isin(tables.queries["query_id"])]
+        scores = score(drawn, tables, "accuracy", scoring)
+        majority_rows = pd.DataFrame(to_rows({"": scores}, BASELINE, MAJORITY), columns=COMPARISON)
+    controlled = with_controls(test(predictions, tables, prober.METRIC, scoring, name))
     if as_json:
-        prior_rows = _prior(references, tables, scoring)
         if not every:
-            rows, prior_rows = _main(rows), _main(prior_rows)
+            rows, majority_rows = _main(rows), _main(majority_rows)
         metric = primary_metric(rows, metadata)
+        main = select_systems(controlled, main_variants(rows))
         above = [
-            outputs.AboveBaseline(
-                **{name: row[name] for name in outputs.AboveBaseline.model_fields}
-            )
-            for row in select(strongest, metric=metric).to_dict("records")
+            outputs.AboveControl(**{key: row[key] for key in outputs.AboveControl.model_fields})
+            for row in select(main, metric=metric).assign(p=main["p_holm"]).to_dict("records")
         ]
-        numbers, prior_numbers = _numbers(rows), _numbers(prior_rows)
-        outputs.RunMeans(numbers=numbers, prior=prior_numbers, above_baseline=above).print()
+        numbers, of_majority = _numbers(rows), _numbers(majority_rows)
+        outputs.RunMeans(numbers=numbers, majority=of_majority, above_control=above).print()
         return
+    print(_headline(rows, metadata, controlled, majority_rows))
     rows = rows if every else _main(rows)
-    print(headline)
     _print_rows(without_repeats(rows))
 
 
@@ -243,37 +237,34 @@ def _numbers(rows: pd.DataFrame) -> list[outputs.Number]:
     return [outputs.Number(**row) for row in rows[names].to_dict("records")]
 
 
-def _headline(rows: pd.DataFrame, metadata: Metadata, strongest: pd.DataFrame) -> str:
-    """The main metric of each whole subset by the main variant, with interval and baseline."""
+def _headline(
+    rows: pd.DataFrame, metadata: Metadata, controlled: pd.DataFrame, majority_rows: pd.DataFrame
+) -> str:
+    """The main metric of each whole subset by the main variant, with its control and majority."""
     metric = primary_metric(rows, metadata)
+    title = find_metric(metric).title
     lines = []
-    for row in select(rows, metric=metric, method="main").itertuples():
-        if "/" in row.subset or row.relation != MEAN:
+    main = select_systems(rows, main_variants(rows))
+    for row in select(main, metric=metric, relation=MEAN).itertuples():
+        if "/" in row.subset:
             continue
         interval = ""
         if pd.notna(row.low):
-            low, high = format_value(metric, row.low), format_value(metric, row.high)
-            interval = f" [{low}, {high}]"
-        value = f"{find_metric(metric).title} {format_value(metric, row.value)}{interval}"
-        against = ""
-        for test in select(strongest, metric=metric, subset=row.subset).itertuples():
-            difference = format_difference(metric, test.difference)
-            against = (
-                f"; to the strongest baseline, {test.baseline}: {difference}, {p_value(test.p)}"
-            )
-        lines.append(f"{row.subset}: {value}, queries: {row.n:.0f}{against}")
+            ends = (format_without_unit(metric, end) for end in (row.low, row.high))
+            interval = f" [{', '.join(ends)}]"
+        line = f"{row.subset}: {title} {format_value(metric, row.value)}{interval}"
+        line += f" on {row.n:,.0f} queries"
+        keys = {"subset": row.subset, "metric": metric}
+        for found in select(controlled, **keys, method=row.method).itertuples():
+            shuffled = is_shuffled(found.control.partition(":")[2])
+            name = SHUFFLED_TITLE if shuffled else TITLES.get(found.control, found.control)
+            other = format_value(metric, row.value - found.difference)
+            gap = format_difference(metric, found.difference)
+            line += f"; {name} {other}, difference {gap}, {p_value(found.p_holm)}"
+        for constant in select(majority_rows, **keys, relation=MEAN).itertuples():
+            line += f"; {TITLES[MAJORITY]} {format_value(metric, constant.value)}"
+        lines.append(line)
     return "\n".join(lines)
-
-
-def _prior(
-    references: Mapping[str, tuple[pd.DataFrame, str]], tables: BenchmarkTables, scoring: Scoring
-) -> pd.DataFrame:
-    """Rows of the comparison for the prior; none where answers are not ranked."""
-    if METHOD not in references:
-        return pd.DataFrame(columns=COMPARISON)
-    predictions, family = references[METHOD]
-    scores = score(predictions[predictions["variant"] == ""], tables, family, scoring)
-    return pd.DataFrame(to_rows({"": scores}, BASELINE, METHOD), columns=COMPARISON)
 
 
 def _model(name: str, params: Params) -> library.Model:

@@ -28,7 +28,7 @@ from medprobe.report import results as page
 from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
-from medprobe.report.verdicts import baselines, verdict
+from medprobe.report.verdicts import control, verdict
 
 LEADERBOARD: Final = "leaderboard"
 BESTS: Final = (
@@ -41,8 +41,7 @@ LEFT_OUT: Final = (
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = (
-    "†: not shown to beat the strongest of chance, any answer of the relation, the prior and the "
-    "method's controls."
+    "†: not shown to be above its control, such as the model's own answers to other subjects."
 )
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
@@ -163,18 +162,15 @@ def _column(
 
 
 def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
-    """Whether each model is not shown to beat its strongest baseline, as on the page; [models]."""
+    """Whether each model is not shown to be above its control, as on the page; [models]."""
     names = rows.iloc[0][["benchmark", "subset", "metric"]]
     means = select(results.comparison, relation="macro", **names)
-    is_prior = means["model"] == BASELINE
-    tables = page.Results(means[~is_prior], results.significance, priors=means[is_prior])
+    tables = page.Results(means[means["model"] != BASELINE], results.significance)
     unbeaten = []
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])
-        strongest = next(iter(baselines(tables, row)), None) if is_system else None
-        unbeaten.append(
-            strongest is not None and strongest.clear is not None and not strongest.beaten
-        )
+        own = control(tables, row) if is_system else None
+        unbeaten.append(own is not None and own.clear is not None and not own.beaten)
     return pd.Series(unbeaten, index=rows.index)
 
 

@@ -32,13 +32,6 @@ class Section(BaseModel):
 SectionType = TypeVar("SectionType", bound=Section)
 
 
-class RankingSettings(Section):
-    """Settings of every method that ranks answers to prompts which contain their subject."""
-
-    neutral: bool = False
-    """Ask the prompts without their subjects too, as a control. Adds the variant `neutral`."""
-
-
 class SampledSettings(Section):
     """Settings of every builder whose sources the sample world has too."""
 
@@ -121,10 +114,10 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
     Raises:
         BadInput: For the first thing that is wrong.
 
-    >>> parse_section(RankingSettings, {"neutrl": True}, "params")
+    >>> parse_section(SampledSettings, {"invnted": True}, "params")
     Traceback (most recent call last):
     ...
-    medprobe.core.errors.BadInput: params: unknown key neutrl (did you mean 'neutral'?)
+    medprobe.core.errors.BadInput: params: unknown key invnted (did you mean 'invented'?)
     """
     try:
         return section_type.model_validate(content)

@@ -42,6 +42,7 @@ FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other 
 MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
+RELATION_ANSWERS: Final = "relation_answers"  # a table `relation, name`: of a drawn one's source
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
 BASELINE: Final = "baseline"  # the model of predictions that do not depend on subjects
 DISTRACTOR: Final = "distractor"  # type of candidates that were added to the benchmark's
@@ -72,6 +73,15 @@ def is_families(subset: str) -> bool:
     return subset.rpartition("-")[2] == FAMILIES
 
 
+def holds_subject(prompt: str, subject: str) -> bool:
+    """Return whether a prompt contains its subject, as it is written.
+
+    >>> holds_subject("He died in [Y] .", "Ada Berg"), holds_subject("Is [Y] a Y ?", "Y")
+    (False, True)
+    """
+    return bool(subject) and any(subject in part for part in prompt.split(SLOT))
+
+
 @dataclass(frozen=True)
 class Metadata:
     """Facts about a benchmark that its users need, such as its licence and primary metric.
@@ -88,6 +98,7 @@ class Metadata:
     terms: Terms = "unknown"  # under which its text may be passed on; open: to anyone
     cluster: str = "query_id"  # column whose equal values the bootstrap draws together
     many_relations: bool = False  # too many for a figure, or for one MLflow metric each
+    contrasts: tuple[tuple[str, str], ...] = ()  # subsets on which a system is compared with itself
     invented: bool = False  # of the sample world: its models have read a known part of the facts
 
     @property
@@ -108,7 +119,8 @@ class Metadata:
             KeyError: The field `sources` is missing.
             TypeError: Another field is missing, or a field is unknown.
         """
-        return cls(**{**content, "sources": tuple(content["sources"])})
+        contrasts = tuple((first, second) for first, second in content.get("contrasts", ()))
+        return cls(**{**content, "sources": tuple(content["sources"]), "contrasts": contrasts})
 
     @classmethod
     def read(cls, path: Path) -> "Metadata":

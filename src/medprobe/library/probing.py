@@ -19,7 +19,13 @@ from medprobe.library.model import Model
 from medprobe.methods import Method
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
-from medprobe.metrics.significance import paired_table
+from medprobe.metrics.significance import (
+    guesses,
+    paired_table,
+    shuffled_table,
+    significance,
+    split_by_variant,
+)
 from medprobe.sources import facts as sources
 
 
@@ -180,23 +186,30 @@ def score(
         return score_table(path, folder, scoring)
 
 
-def pair(
-    predictions: pd.DataFrame, tables: BenchmarkTables, family: str, scoring: Scoring
+def test(
+    predictions: pd.DataFrame, tables: BenchmarkTables, family: str, scoring: Scoring, model: str
 ) -> pd.DataFrame:
-    """Return what paired tests compare of predictions (`significance.paired_table`).
+    """Test the variants of a method against each other and their controls.
 
     Args:
         predictions: a prediction table.
         tables: the benchmark that they are of.
         family: name of the family in `medprobe.metrics`.
         scoring: resamples, confidence, seed and clusters.
+        model: the model's name in the result.
+
+    Returns:
+        Columns `significance.SIGNIFICANCE`, where the method is called `main`.
     """
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "benchmark")
         tables.write(folder)
         path = Path(scratch, "predictions.parquet")
         write_predictions(predictions, path, family)
-        return paired_table(path, folder, scoring)
+        systems = split_by_variant(paired_table(path, folder, scoring), model, "main")
+        shuffled = shuffled_table(path, folder, scoring, model, "main")
+    systems |= guesses(systems)
+    return significance(systems, "", scoring.params, scoring.seed, shuffled=shuffled)
 
 
 def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:

@@ -46,7 +46,6 @@ class Task:
         k: number of predictions wanted for each query.
         tables: further tables by name, such as `train` and `dev`.
         normalise: two texts are the same answer if this function makes them equal.
-        neutral: whether the prompts are without their subjects.
         lists: whether the best names themselves are wanted, whatever decides about the answers.
         state: a file for a training's state, if one is to be kept.
         passes: the passes that predict it; None if all do.
@@ -58,7 +57,6 @@ class Task:
     k: int
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     normalise: Callable[[str], str] = answers.exact
-    neutral: bool = False
     lists: bool = False
     state: Path | None = None
     passes: tuple[str, ...] | None = None

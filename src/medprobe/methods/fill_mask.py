@@ -12,7 +12,7 @@ import torch
 
 from medprobe.core import answers
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
+from medprobe.core.settings import Section
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
@@ -30,7 +30,7 @@ class FillMask(Method):
     ASKED = MappingProxyType({"write": 2})
     WRITES = True
 
-    class Settings(RankingSettings):
+    class Settings(Section):
         """Nothing else to choose."""
 
     def __init__(

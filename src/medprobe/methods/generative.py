@@ -12,7 +12,7 @@ from pydantic import Field
 
 from medprobe.core import answers
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
+from medprobe.core.settings import Section
 from medprobe.engine import ranking, seq2seq, seq2seq_released
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
@@ -30,7 +30,7 @@ class Generative(Method):
     KINDS = ("seq2seq",)
     WRITES = True
 
-    class Settings(RankingSettings):
+    class Settings(Section):
         """The paper's settings: ten beams, of which all are kept.
 
         Its published numbers were made by `script: released` (`engine.seq2seq_released`).

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
+from medprobe.core.settings import Section
 from medprobe.engine import masked, ranking
 from medprobe.engine.load import load
 from medprobe.methods import Method, Task
@@ -26,7 +26,7 @@ class MaskAverage(Method):
 
     KINDS = ("masked",)
 
-    class Settings(RankingSettings):
+    class Settings(Section):
         """The scoring script.
 
         The script that MedLAMA released scores by `engine.masked.one_mask_scores`, and has the

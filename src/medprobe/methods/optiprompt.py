@@ -19,7 +19,6 @@ from pydantic import Field
 from medprobe.core import answers
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import filling, soft
 from medprobe.engine.decoding import DecodingSettings, predictions
@@ -41,7 +40,7 @@ class Optiprompt(Method):
     WRITES = True
     SELECTING = frozenset({"seeds"})
 
-    class Settings(DecodingSettings, RankingSettings):
+    class Settings(DecodingSettings):
         """BioLAMA's settings, except for the number of seeds and the recipe.
 
         Its published numbers were made by `recipe: released` and the settings that
@@ -120,12 +119,8 @@ class Optiprompt(Method):
         if key not in self.trained:
             dev = task.tables["dev"]
             self.trained[key] = self.train(train, dev, int(pass_), task.normalise, task.state)
-        if task.neutral:
-            template = _recover_template(train.iloc[0]).template
-            slots = self._slots([soft.SoftPrompt(template, "")], task.query_labels[:1])
-        else:
-            slots = self.slots(task.queries)
         with self.recipe.install_vectors(self.trained[key]):
+            slots = self.slots(task.queries)
             return self._predictions(task.queries, slots, task.k, task.normalise, pass_)
 
     def train(

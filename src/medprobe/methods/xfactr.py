@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from medprobe.core import answers
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
 from medprobe.engine.decoding import DecodingSettings, predictions
 from medprobe.engine.encode import encode
 from medprobe.engine.filling import Cursor, Decoding, Filling, fill, text_of
@@ -33,7 +32,7 @@ class Xfactr(Method):
     WRITES = True
     SELECTING = frozenset({"decodings"})
 
-    class Settings(DecodingSettings, RankingSettings):
+    class Settings(DecodingSettings):
         """The paper's settings: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps.
 
         BioLAMA's manual prompts use `confidence`, 10 masks, and the settings that

@@ -143,13 +143,11 @@ class Scorer(Protocol):
         METRICS: its metrics; the first stands for the family.
         ALSO_OF: families whose prediction tables it scores too; `accuracy` has those that rank
             answers.
-        CONTRASTS: pairs of subsets on which one system is compared with itself.
         DRAWS_ANSWERS: whether its intervals draw answers as well as subjects.
     """
 
     METRICS: ClassVar[tuple[Metric, ...]]
     ALSO_OF: ClassVar[tuple[str, ...]] = ()
-    CONTRASTS: ClassVar[tuple[tuple[str, str], ...]] = ()
     DRAWS_ANSWERS: ClassVar[bool] = False
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
@@ -192,6 +190,21 @@ class Scorer(Protocol):
             the `macro` score.
         """
         ...
+
+    def shuffled(
+        self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
+    ) -> pd.DataFrame:
+        """Test variants against their own answers to other subjects. Default: there are none.
+
+        Args:
+            predictions: a prediction table, all variants and replicates.
+            benchmark: the folder `outputs/benchmarks/<name>`.
+            scoring: seed, clusters and settings.
+
+        Returns:
+            `variant, subset, metric` and the two-sided `p`.
+        """
+        return pd.DataFrame(columns=["variant", "subset", "metric", "p"])
 
 
 def list_names() -> list[str]:

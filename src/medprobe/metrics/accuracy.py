@@ -1,10 +1,12 @@
 """acc@k for every query, from the prediction table alone.
 
 A query counts as right at k where one of its first k predictions is a hit, and as wrong where it
-has no prediction. A query without a neutral prompt does not count for the neutral control.
+has no prediction. Each variant is scored with its answers to other subjects, too, as the variant
+`shuffled` or `shuffled-<variant>`.
 Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import comb
 
-from medprobe.core import neutral
-from medprobe.core.tables import PART, are_ahead
+from medprobe.core.answers import find_rule
+from medprobe.core.shuffling import is_shuffled
+from medprobe.core.tables import PART, are_ahead, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics.results import is_compared
+from medprobe.metrics.shuffled import shuffled_tests, shuffled_values
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
     KEYS,
@@ -74,12 +79,34 @@ class Accuracy(Scorer):
         parts = with_parts(by_query, queries, scoring.facts)
         scores = summarise(parts, scoring, self.METRICS)
         add_scores(scores, summarise(by_answer(by_query), scoring))
+        for rows, of_variant in _listed(by_query, predictions):
+            shuffled = shuffled_values(rows, of_variant, queries, _rule(benchmark))
+            add_scores(scores, summarise(with_parts(shuffled, queries, scoring.facts), scoring))
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """Return the accuracy of each query; ties are not tested."""
+        """Return the accuracy of each query, also with shuffled answers; ties are not tested."""
         queries = read_queries(benchmark, scoring.cluster)
-        return weighted(values(predictions, queries, ties=False))
+        by_query = values(predictions, queries, ties=False)
+        shuffled = [
+            shuffled_values(rows, of_variant, queries, _rule(benchmark))
+            for rows, of_variant in _listed(by_query, predictions)
+        ]
+        return weighted(pd.concat([by_query, *shuffled], ignore_index=True))
+
+    def shuffled(
+        self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
+    ) -> pd.DataFrame:
+        """Test each variant against its answers to other subjects, where these are listed."""
+        queries = read_queries(benchmark, scoring.cluster)
+        by_query = values(predictions, queries, ties=False)
+        tests = [
+            shuffled_tests(rows, of_variant, queries, _rule(benchmark), scoring.seed).assign(
+                variant=rows["variant"].iloc[0]
+            )
+            for rows, of_variant in _listed(by_query, predictions)
+        ]
+        return pd.concat([super().shuffled(predictions, benchmark, scoring), *tests])
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = True) -> pd.DataFrame:
@@ -101,14 +128,26 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     has_scores = ties and bool(predictions["score"].notna().all())
     if predictions.empty:
         return _values_of_run(predictions, queries, has_scores)
-    controlled = None  # the queries that have a neutral prompt
     tables = []
     for (variant, _), rows in predictions.groupby(["variant", "replicate"]):
-        if neutral.is_control(variant) and controlled is None:
-            controlled = neutral.select_controlled(queries)
-        of_variant = controlled if neutral.is_control(variant) else queries
+        is_asked = queries["query_id"].isin(rows["query_id"])  # a control can lack some
+        of_variant = queries[is_asked] if is_shuffled(variant) else queries
         tables.append(_values_of_run(rows, of_variant, has_scores))
     return pd.concat(tables, ignore_index=True)
+
+
+def _listed(
+    by_query: pd.DataFrame, predictions: pd.DataFrame
+) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The values and predictions of each variant that lists its answers and is compared."""
+    if not are_ahead(predictions):
+        for variant, rows in by_query.groupby("variant"):
+            if is_compared(str(variant)):
+                yield rows, predictions[predictions["variant"] == variant]
+
+
+def _rule(benchmark: Path) -> Callable[[str], str]:
+    return find_rule(read_about(benchmark)["normalise"])
 
 
 def _with_asked_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
@@ -204,7 +243,7 @@ def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.
     subset = predictions["query_id"].map(queries.set_index("query_id")["subset"])
     runs = predictions[["variant", "replicate"]].assign(subset=subset).drop_duplicates()
     table = runs.merge(queries, on="subset").sort_values(KEYS, ignore_index=True)
-    return table[[*KEYS, "subset", "relation", "cluster", "answer", "subject"]]
+    return table[[*KEYS, *QUERY_KEYS[1:], "subject"]]
 
 
 def share_ties(predictions: pd.DataFrame, k: int) -> pd.Series:

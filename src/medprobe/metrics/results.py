@@ -10,13 +10,13 @@ from typing import Final
 import pandas as pd
 
 from medprobe import metrics
-from medprobe.core import neutral
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.progress import report_progress
+from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import (
     BASELINE,
     Metadata,
@@ -42,7 +42,7 @@ COMPARISON: Final = [
 ]
 SETTING: Final = re.compile(r"([^\d-][^-]*(?:-[^\d-][^-]*)*)-(\d[\d.]*)(?:-|$)")  # of a sweep
 PREDICTIONS: Final = "predictions"  # what scoring counts
-CONTROLS: Final = ("copy", "always-true", "shuffled")  # variants that know nothing; and `neutral`
+CONTROLS: Final = ("copy", "always-true")  # variants that know nothing; and `shuffled`
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
@@ -244,11 +244,11 @@ def is_control(method: str) -> bool:
 
     >>> is_control("rank_change:copy"), is_control("rank_change")
     (True, False)
-    >>> is_control("mask_average:neutral"), is_control("xfactr:neutral-confidence")
+    >>> is_control("mask_average:shuffled"), is_control("xfactr:shuffled-confidence")
     (True, True)
     """
     variant = method.partition(":")[2]
-    return variant in CONTROLS or neutral.is_control(variant)
+    return variant in CONTROLS or is_shuffled(variant)
 
 
 def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:

@@ -1,13 +1,13 @@
 """Which systems differ by more than chance: the table of all paired tests.
 
 A system is a model under a method. What is compared: models under one method, methods under one
-model, a model with a control of its method, a system with the benchmark's baselines, which look at
-no subject, and a system with itself on two subsets (a family's `CONTRASTS`, `subset_tests`).
-Each of these is a family of its own, within a benchmark, subset and metric, and Holm's correction
-is for a family: it answers one question that a reader asks.
+model, a model with a control of its method, such as its answers to other subjects, and a system
+with itself on two subsets (`subset_tests`). Each of these is a family of its own, within a
+benchmark, subset and metric, and Holm's correction is for a family: it answers one question that a
+reader asks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 
 from medprobe import metrics
-from medprobe.core import neutral
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import ABOUT
 from medprobe.core.places import SIGNIFICANCE as TESTS
 from medprobe.core.progress import Progress, report_progress, with_progress
+from medprobe.core.shuffling import is_shuffled, original_variant
 from medprobe.core.tables import (
     BASELINE,
     OF,
@@ -51,12 +51,12 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
-from medprobe.metrics.subset_tests import contrast_name, subset_tests
+from medprobe.metrics.subset_tests import subset_tests
 from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
     "benchmark",
-    "subset",  # `target - negative` where a system is compared with itself on two
+    "subset",  # `a - b` where a system is compared with itself on two
     "relation",  # macro: what is compared is the mean over relations
     "metric",
     "family",  # what Holm's correction is for, such as `models under fill_mask`
@@ -67,27 +67,22 @@ SIGNIFICANCE: Final = [
     "difference",  # a - b, over the same queries
     "low",
     "high",
-    "p",  # for these answers: other subjects are drawn
+    "p",  # of the difference for the relation: subjects and answers are drawn (`two_way`)
     "p_holm",  # corrected for all tests of its family
-    "low_relation",  # for the relation: subjects and answers are drawn (`two_way`)
-    "high_relation",
-    "p_relation",
-    "p_relation_holm",
     "smallest_difference",  # that is found with power 0.8 at the family's corrected level
     "n",  # queries
-    "clusters",  # of queries that are turned round together
-    "smallest_difference_relation",
-    "units_relation",  # subjects or answers, whichever are fewer
+    "units",  # clusters or answers, whichever are fewer
 ]
 LEVEL: Final = 0.05  # of significance
 CHANCE: Final = "chance"  # the baseline that guesses
 READINGS: Final = "readings of tables"  # what is counted
 
+TOGETHER: Final = ("cluster", "family", "answer", "relation")  # what is drawn together
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
 
 
 class SystemPair(NamedTuple):
-    """Two systems, or one on two subsets, that are compared, and the family of the comparison."""
+    """Two systems that are compared, and the family of the comparison."""
 
     family: str
     a: System
@@ -101,7 +96,8 @@ class Differences:
     values: np.ndarray
     weights: np.ndarray
     clusters: np.ndarray  # codes from 0
-    answers: np.ndarray | None  # codes from 0; None where queries have none
+    answers: np.ndarray | None  # codes from 0; None where none are drawn
+    relations: np.ndarray | None = None  # codes from 0
 
     @property
     def n(self) -> int:
@@ -127,15 +123,16 @@ class Differences:
             self.weights,
             self.clusters,
             self.answers,
+            relations=self.relations,
             level=level,
             confidence=confidence,
         )
 
 
 def controls(control: str, method: str) -> bool:
-    """Is it the control of this method or variant? One without subjects is that of its own variant.
+    """Is it the control of this method or variant? A shuffled one is that of its own variant.
 
-    >>> controls("x:neutral-order", "x:order"), controls("x:neutral-order", "x")
+    >>> controls("x:shuffled-order", "x:order"), controls("x:shuffled-order", "x")
     (True, False)
     """
     (base, _, variant), (controlled_base, _, another) = (
@@ -144,7 +141,7 @@ def controls(control: str, method: str) -> bool:
     )
     if base != controlled_base or is_control(method) or not is_control(control):
         return False
-    return not neutral.is_control(variant) or neutral.original_variant(variant) == another
+    return not is_shuffled(variant) or original_variant(variant) == another
 
 
 def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
@@ -165,7 +162,7 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
                 parts.append(rows)
     table = pd.concat(parts, ignore_index=True)
     tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
-    keys = ["variant", "replicate", "query_id", "subset", "cluster", "answer", "weight"]
+    keys = ["variant", "replicate", "query_id", "subset", *TOGETHER, "weight"]
     return table[[*(key for key in keys if key in table), *tested]]
 
 
@@ -188,74 +185,68 @@ def read_tests() -> pd.DataFrame:
     return pd.read_parquet(TESTS)
 
 
-def decisive_p(tests: pd.DataFrame) -> pd.Series:
-    """Return the corrected p that decides each test: the larger of both questions.
-
-    Args:
-        tests: the columns `p_holm` and `p_relation_holm`, NaN where a question is not asked.
-    """
-    return tests[["p_holm", "p_relation_holm"]].astype(float).max(axis=1)
-
-
-def above_baseline(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Compare each method's main variant with its strongest baseline.
-
-    The baselines are those of the benchmark (chance, any answer of the relation, the priors) and
-    the controls of the variant, such as the same model without the subject. The strongest is the
-    one to which the difference is smallest.
+def above_control(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Compare each method's main variant with its control.
 
     Args:
         tests: the paired tests of all benchmarks, with the columns `SIGNIFICANCE`.
 
     Returns:
-        By benchmark, model and method: `difference` of the main metric on the main subset, above 0
-        where the system is better, and `p`, the larger of the two corrected p. No p below .05
-        means: not shown to be above what is reached without looking at the subject.
+        By benchmark, model and method: the difference of the main metric on the main subset, above
+        0 where the system is better, and its corrected `p`. The difference is `above_shuffled`
+        where the control is the model's answers to other subjects, else `above_control`.
     """
     numbers = {}
-    strongest = strongest_baselines(tests)
-    methods = strongest["method"].map(lambda name: name.partition(":")[0]).rename("base")
-    for (benchmark, model, method), rows in strongest.groupby(["benchmark", "model", methods]):
+    compared = with_controls(tests)
+    methods = compared["method"].map(lambda name: name.partition(":")[0]).rename("base")
+    for (benchmark, model, method), rows in compared.groupby(["benchmark", "model", methods]):
         metadata = Metadata.read(ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
         main = select(rows, metric=metric, subset=subset)
         for row in select_systems(main, main_variants(main)).itertuples():
-            names = (str(benchmark), str(model), str(method))
-            numbers[names] = {"difference": float(row.difference), "p": float(row.p)}
+            shuffled = is_shuffled(row.control.partition(":")[2])
+            name = "above_shuffled" if shuffled else "above_control"
+            keys = (str(benchmark), str(model), str(method))
+            numbers[keys] = {name: float(row.difference), "p": float(row.p_holm)}
     return numbers
 
 
-def strongest_baselines(tests: pd.DataFrame) -> pd.DataFrame:
-    """Find the strongest baseline of each system: the one to which its difference is smallest.
+def with_controls(tests: pd.DataFrame) -> pd.DataFrame:
+    """Find the control of each system: its answers to other subjects, or its strongest control.
 
     Args:
         tests: paired tests, with the columns `SIGNIFICANCE`.
 
     Returns:
-        A row per benchmark, subset, metric, model and method, with the name of the `baseline`, the
-        `difference`, above 0 where the system is better, `p`, the larger of both questions, and
-        `n`. A metric without a better direction has none.
+        The tests of systems with their controls, one per benchmark, subset, metric and system, with
+        the columns `model`, `method` and `control`, and the `difference` and its interval turned so
+        that it is above 0 where the system is better. A metric without a better direction has none.
     """
-    sides = ["model", "method", "other", "baseline"]
+    sides = ["model", "method", "other", "control"]
     columns = ["model_a", "method_a", "model_b", "method_b"]
     first = tests.rename(columns=dict(zip(columns, sides, strict=True)))
     second = tests.rename(columns=dict(zip(columns, sides[2:] + sides[:2], strict=True)))
-    both = pd.concat([first, second.assign(difference=-second["difference"])], ignore_index=True)
-    controlled, control = (both[name].map(is_control).astype(bool) for name in sides[1::2])
-    is_system = (both["model"] != BASELINE) & ~controlled
-    rows = both[is_system & ((both["other"] == BASELINE) | control)]
-    keys = ["benchmark", "subset", "metric", "model", "method"]
-    if rows.empty:
-        return pd.DataFrame(columns=[*keys, "baseline", "difference", "p", "n"], dtype=str)
-    catalog = metrics.catalog()
-    signs = [
-        {"higher": 1, "lower": -1, "neither": 0}[catalog[metric].better_on(subset)]
-        for metric, subset in zip(rows["metric"], rows["subset"], strict=True)
+    turned = {"difference": -second["difference"], "low": -second["high"], "high": -second["low"]}
+    both = pd.concat([first, second.assign(**turned)], ignore_index=True)
+    is_control_of = [
+        model != BASELINE and (other == BASELINE or controls(str(control), str(method)))
+        for model, method, other, control in both[sides].itertuples(index=False)
     ]
-    rows = rows.assign(difference=rows["difference"] * signs, p=decisive_p(rows))
-    rows = rows[np.array(signs) != 0]
-    places = rows.groupby(keys)["difference"].idxmin()
-    return rows.loc[places, [*keys, "baseline", "difference", "p", "n"]]
+    rows = both[pd.Series(is_control_of, both.index, dtype=bool)]
+    keys = ["benchmark", "subset", "metric", "model", "method"]
+    catalog = metrics.catalog()
+    better = {
+        pair: catalog[pair[0]].better_on(pair[1])
+        for pair in {*zip(rows["metric"], rows["subset"], strict=True)}
+    }
+    directions = [better[pair] for pair in zip(rows["metric"], rows["subset"], strict=True)]
+    signs = pd.Series(directions, rows.index, dtype=object).map({"higher": 1, "lower": -1})
+    rows, signs = rows[signs.notna()], signs.dropna().astype(float)
+    bounds = (rows[["low", "high"]].mul(signs, axis=0)).agg(["min", "max"], axis=1)
+    rows = rows.assign(difference=rows["difference"] * signs, low=bounds["min"], high=bounds["max"])
+    is_other = ~rows["control"].map(lambda name: is_shuffled(name.partition(":")[2])).astype(bool)
+    ordered = rows.assign(is_other=is_other).sort_values([*keys, "is_other", "difference"])
+    return ordered.drop_duplicates(keys).drop(columns=["is_other", "other"])
 
 
 def paired_tests(
@@ -288,15 +279,16 @@ def paired_tests(
 
 def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
     """The paired tests of one benchmark, from its prediction tables, folder and metadata."""
-    paths, folder, metadata = files
-    scoring = Scoring(params.score, params.seed, Metadata.read(metadata).cluster)
+    paths, folder, about = files
+    metadata = Metadata.read(about)
+    scoring = Scoring(params.score, params.seed, metadata.cluster)
     systems: dict[System, pd.DataFrame] = {}
-    contrasts: set[tuple[str, str]] = set()
+    shuffled: list[pd.DataFrame] = []
     for path in paths:
         model, method = path.parent.parent.name, path.parent.name
-        table = paired_table(path, folder, scoring)
-        contrasts.update(metrics.find(metric_of_predictions(path)).CONTRASTS)
-        systems.update(split_by_variant(table, model, method))
+        if model != BASELINE:
+            systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
+            shuffled.append(shuffled_table(path, folder, scoring, model, method))
         report_progress(1, READINGS)
     systems |= guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
@@ -306,12 +298,31 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         params.score,
         params.seed,
         kinds=kinds,
-        contrasts=sorted(contrasts),
+        contrasts=metadata.contrasts,
+        shuffled=pd.concat(shuffled) if shuffled else None,
     )
 
 
+def shuffled_table(
+    path: Path, folder: Path, scoring: Scoring, model: str, method: str
+) -> pd.DataFrame:
+    """The tests of a prediction table's variants against shuffled answers (`Scorer.shuffled`).
+
+    Returns:
+        Columns `model, method, subset, metric, p`; `method` is `<method>:<variant>`.
+    """
+    scorer = metrics.find(metric_of_predictions(path))
+    tables = [
+        scorer.shuffled(predictions, folder, scoring)
+        for predictions in read_predictions(path, is_compared)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    names = [f"{method}:{variant}" if variant else method for variant in table["variant"]]
+    return table.assign(model=model, method=names)
+
+
 def guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
-    """Return the baseline `chance` with what guessing reaches by metrics that say so.
+    """Return the baseline `chance` by metrics that say what guessing reaches, such as one half.
 
     Args:
         systems: the rows of each system, averaged by `average_by_query`. Chance has the queries of
@@ -322,11 +333,11 @@ def guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame
         for name, metric in metrics.catalog().items()
         if metric.tested and metric.guessing is not None
     }
-    chance = systems.get((BASELINE, CHANCE))
+    chance = None
     for rows in systems.values():
         values = {name: value for name, value in guessing.items() if name in rows}
         if values:
-            about = [column for column in ("cluster", "answer", "weight") if column in rows]
+            about = [column for column in (*TOGETHER, "weight") if column in rows]
             table = rows[about].assign(**values)
             chance = table if chance is None else chance.combine_first(table)
     return {} if chance is None else {(BASELINE, CHANCE): chance}
@@ -339,7 +350,8 @@ def significance(
     seed: int,
     *,
     kinds: Mapping[str, str] | None = None,
-    contrasts: list[tuple[str, str]] | None = None,
+    contrasts: Iterable[tuple[str, str]] = (),
+    shuffled: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Run the paired tests of one benchmark, between all systems that a reader would compare.
 
@@ -351,32 +363,37 @@ def significance(
         seed: of the resamples.
         kinds: the kind of each model. A metric that differs between kinds is compared within them.
         contrasts: pairs of subsets on which a system is compared with itself.
+        shuffled: permutation tests of systems against their answers to other subjects, as
+            `shuffled_table` returns them. Where there is one, its p counts.
     """
+    keys = ["model", "method", "subset", "metric"]
+    known = {} if shuffled is None else shuffled.set_index(keys)["p"].to_dict()
     rows, differences = [], []
-    for subset, pair, first, second in _compare_pairs(systems, contrasts or []):
+    for subset, pair, first, second in _compare_pairs(systems):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
-        for metric, difference in _differences(first, second, across):
-            keys = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
+        is_control_pair = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
+        for metric, difference in _differences(first, second, across, by_family=is_control_pair):
+            names = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
             numbers = evaluate_difference(difference, params, seed)
-            rows.append(dict(zip(SIGNIFICANCE, keys, strict=False)) | numbers)
+            if is_control_pair:
+                tested = (known.get((*system, subset, metric)) for system in (pair.a, pair.b))
+                numbers["p"] = next((p for p in tested if p is not None), numbers["p"])
+            rows.append(dict(zip(SIGNIFICANCE, names, strict=False)) | numbers)
             differences.append(difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
-    by_subset = subset_tests(systems, params.confidence).assign(benchmark=benchmark)
+    by_subset = subset_tests(systems, contrasts, params.confidence).assign(benchmark=benchmark)
     if table.empty:
         return by_subset.reindex(columns=SIGNIFICANCE).astype({"family": str})
-    families = table.groupby(["subset", "metric", "family"])
-    for p in ("p", "p_relation"):
-        table[f"{p}_holm"] = families[p].transform(lambda p: holm(p.to_numpy()))
+    families = table.groupby(["subset", "metric", "family"])["p"]
+    table["p_holm"] = families.transform(lambda p: holm(p.to_numpy()))
     for row, (difference, size) in enumerate(
-        zip(differences, families["p"].transform("size"), strict=True)
+        zip(differences, families.transform("size"), strict=True)
     ):
         level = LEVEL / size
         smallest = smallest_difference(difference.sums, difference.sizes, level)
-        test = difference.two_way(level, params.confidence)
+        if test := difference.two_way(level, params.confidence):
+            smallest = np.fmax(smallest, test.smallest_difference)
         table.loc[row, "smallest_difference"] = smallest
-        table.loc[row, "smallest_difference_relation"] = (
-            np.fmax(smallest, test.smallest_difference) if test else smallest
-        )
     table = pd.concat([table, by_subset]) if len(by_subset) else table
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
@@ -384,7 +401,10 @@ def significance(
 def evaluate_difference(
     difference: Differences, params: ScoreParams, seed: int
 ) -> dict[str, float]:
-    """Test the difference of two systems for either question.
+    """Test the difference of two systems.
+
+    Subjects are drawn, and answers too where queries have some: then the wider interval and the
+    larger p count, those over subjects alone or those over both.
 
     Args:
         difference: The differences query by query.
@@ -392,30 +412,29 @@ def evaluate_difference(
         seed: Of the resamples.
 
     Returns:
-        `difference`, `low`, `high` and `p` for these answers, `low_relation`, `high_relation` and
-        `p_relation` for the relation, and the counts `n`, `clusters` and `units_relation`.
+        `difference`, `low`, `high`, `p`, and the counts `n` and `units`.
     """
     sums, sizes = difference.sums, difference.sizes
     low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
     p, units = permutation(sums), len(sums)
-    numbers = {"difference": sums.sum() / sizes.sum(), "low": low, "high": high, "p": p}
     if test := difference.two_way(LEVEL, params.confidence):
         low, high = np.fmin(low, test.low), np.fmax(high, test.high)
         p, units = max(p, test.p), test.units
-    relation = {"low_relation": low, "high_relation": high, "p_relation": p}
-    counts = {"n": difference.n, "clusters": len(sums), "units_relation": units}
-    return numbers | relation | counts
+    value = sums.sum() / sizes.sum()
+    return {
+        "difference": value, "low": low, "high": high, "p": p, "n": difference.n, "units": units,
+    }  # fmt: skip
 
 
 def average_by_query(table: pd.DataFrame) -> pd.DataFrame:
     """Means over replicates, by subset and query."""
-    shared = [name for name in ("cluster", "answer") if name in table]
+    shared = [name for name in TOGETHER if name in table]
     keys = ["subset", "query_id", *shared]
     return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index(shared)
 
 
 def _compare_pairs(
-    systems: Mapping[System, pd.DataFrame], contrasts: list[tuple[str, str]]
+    systems: Mapping[System, pd.DataFrame],
 ) -> Iterator[tuple[str, SystemPair, pd.DataFrame, pd.DataFrame]]:
     """`(subset, what is compared, its rows of one side, of the other)`, subset by subset."""
     parts = {
@@ -433,14 +452,6 @@ def _compare_pairs(
                 )
                 if of_a is not None and of_b is not None:
                     yield subset, pair, of_a, of_b
-    for first, second in contrasts:
-        for name, subsets_of_system in sorted(parts.items()):
-            if first in subsets_of_system and second in subsets_of_system and not sweep(name[1]):
-                kind = "controls" if is_control(name[1]) else "models"
-                family = f"{kind} under {name[1].partition(':')[0]}"
-                pair = SystemPair(family, name, name)
-                sides = subsets_of_system[first], subsets_of_system[second]
-                yield contrast_name(first, second), pair, *sides
 
 
 def pair_systems(a: System, b: System) -> SystemPair | None:
@@ -455,11 +466,11 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
     >>> pair_systems(("m", "x"), ("m", "x:copy")).family
     'controls under x'
     >>> pair_systems(("m", "x:copy"), ("n", "x:copy"))
-    >>> pair_systems(("m", "x:neutral-order"), ("m", "x:order")).family
+    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:order")).family
     'controls under x'
-    >>> pair_systems(("m", "x:neutral-order"), ("m", "x:confidence"))
-    >>> pair_systems(("baseline", "prior"), ("m", "x"))
-    SystemPair(family='prior under x', a=('m', 'x'), b=('baseline', 'prior'))
+    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:confidence"))
+    >>> pair_systems(("baseline", "chance"), ("m", "x"))
+    SystemPair(family='chance under x', a=('m', 'x'), b=('baseline', 'chance'))
     """
     (model, method), (other, another) = a, b
     if sweep(method) or sweep(another):
@@ -481,9 +492,12 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
 
 
 def _differences(
-    first: pd.DataFrame, second: pd.DataFrame, across: bool
+    first: pd.DataFrame, second: pd.DataFrame, across: bool, *, by_family: bool
 ) -> Iterator[tuple[str, Differences]]:
-    """Each tested metric that both have, with its differences."""
+    """Each tested metric that both have, with its differences.
+
+    With `by_family`, whole name families are drawn, and no answers.
+    """
     shared = first.index.intersection(second.index)
     first, second = first.loc[shared], second.loc[shared]
     catalog = metrics.catalog()
@@ -493,8 +507,16 @@ def _differences(
         if not is_defined.any() or (across and catalog[metric].within_kind):
             continue
         rows = first[is_defined]
-        answers = pd.factorize(rows["answer"])[0] if "answer" in rows else None
+        codes = {name: pd.factorize(rows[name])[0] for name in TOGETHER if name in rows}
         # A control can lack queries. Each of the rest then counts more in the mean over relations.
         weights = np.fmax(rows["weight"], second.loc[rows.index, "weight"]).to_numpy(float)
-        clusters = pd.factorize(rows["cluster"])[0]
-        yield metric, Differences(values[is_defined], weights, clusters, answers)
+        yield (
+            metric,
+            Differences(
+                values[is_defined],
+                weights,
+                codes["family" if by_family else "cluster"],
+                None if by_family else codes.get("answer"),
+                codes.get("relation"),
+            ),
+        )

@@ -19,7 +19,7 @@ import pandas as pd
 
 from medprobe.core.commonest import has_common_answer
 from medprobe.core.errors import BadInput
-from medprobe.core.neutral import holds_subject
+from medprobe.core.tables import holds_subject
 
 FACT: Final = ["subject_cui", "relation", "object_cui"]
 LENGTHS: Final = (0, 10, 20, 30, 40)  # characters; Meng et al. 2022, section 5.1

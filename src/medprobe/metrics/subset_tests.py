@@ -5,7 +5,7 @@ their sum, so that queries about one subject, in both subsets, count as one obse
 Liang and Zeger 1986, with t of as many degrees of freedom as there are clusters, less one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -16,23 +16,20 @@ from medprobe import metrics
 from medprobe.metrics.comparisons import holm
 from medprobe.metrics.results import is_control, sweep
 
-PAIRS: Final = (("hard", "full"),)
 FAMILY: Final = "subsets under"
 
 
-def contrast_name(first: str, second: str) -> str:
-    """Return the subset's name for a comparison of a system with itself on two subsets."""
-    return f"{first} - {second}"
-
-
 def subset_tests(
-    systems: Mapping[tuple[str, str], pd.DataFrame], confidence: float
+    systems: Mapping[tuple[str, str], pd.DataFrame],
+    contrasts: Iterable[tuple[str, str]],
+    confidence: float,
 ) -> pd.DataFrame:
-    """Test each system on the subsets of PAIRS that it has.
+    """Test each system on the pairs of subsets that it has.
 
     Args:
         systems: the rows of each model and method, averaged by query, with the columns `cluster`
             and `weight`.
+        contrasts: the pairs of subsets that the benchmark names (`Metadata.contrasts`).
         confidence: of the intervals.
 
     Returns:
@@ -42,11 +39,11 @@ def subset_tests(
     rows = []
     for (model, method), table in sorted(systems.items()):
         present = set(table.index.get_level_values("subset"))
-        for first, second in PAIRS:
+        for first, second in contrasts:
             if {first, second} <= present and not sweep(method) and not is_control(method):
                 a, b = (table.xs(subset, level="subset") for subset in (first, second))
                 family = f"{FAMILY} {method.partition(':')[0]}"
-                subset = contrast_name(first, second)
+                subset = f"{first} - {second}"
                 keys = {"subset": subset, "relation": "macro", "family": family}
                 both = {f"{key}_{side}": name for side in "ab"
                         for key, name in (("model", model), ("method", method))}  # fmt: skip
@@ -79,4 +76,4 @@ def _compare(a: pd.DataFrame, b: pd.DataFrame, name: str, confidence: float) -> 
         p = float(2 * stdtr(clusters - 1, -abs(difference) / deviation))
     low, high = difference - reach, difference + reach
     return {"difference": difference, "low": low, "high": high, "p": p, "n": len(a),
-            "clusters": clusters}  # fmt: skip
+            "units": clusters}  # fmt: skip

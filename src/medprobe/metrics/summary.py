@@ -14,6 +14,7 @@ import pandas as pd
 
 from medprobe.core.commonest import answer_keys
 from medprobe.core.errors import BadInput
+from medprobe.core.shuffling import name_families
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.intervals import (
@@ -27,17 +28,24 @@ from medprobe.metrics.two_way import Jackknife, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
-QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `read_queries`
+QUERY_KEYS: Final = [
+    "query_id",
+    "subset",
+    "relation",
+    "cluster",
+    "family",
+    "answer",
+]  # of `read_queries`
 ABOUT: Final = {*KEYS, *QUERY_KEYS, "weight"}  # what is no metric
 DIGITS: Final = 6
 
 
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
-    """The query table of a benchmark with two columns that say what is drawn together.
+    """The query table of a benchmark with three columns that say what is drawn together.
 
     `cluster` is the value of the column named so, the first entry of a list; `answer` the relation
     with the first answer's id, or its name where it has none. A query without an entry is a cluster
-    of its own.
+    of its own. `family` is the name family of the subject (`core.shuffling`).
 
     Args:
         benchmark: the benchmark's folder.
@@ -55,7 +63,8 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     columns = {
         name: column.where(column != "", queries["query_id"]) for name, column in entries.items()
     }
-    return queries.assign(**columns)
+    queries = queries.assign(**columns)
+    return queries.assign(family=name_families(queries))
 
 
 def _first_entry(entry: object) -> str:

@@ -90,24 +90,24 @@ class Number(Output):
     """The queries behind it."""
 
 
-class AboveBaseline(Output):
-    """The main metric of a subset against the strongest baseline."""
+class AboveControl(Output):
+    """The main metric of a subset against the model's answers to other subjects, or its control."""
 
     subset: str
     metric: str
-    baseline: str
+    control: str
     difference: float
     """Above 0 where the model is better."""
     p: float
-    """Of the paired test, corrected: the larger of both questions."""
+    """Of the test, corrected."""
 
 
 class RunMeans(Output):
-    """`medprobe run`: the means of a model, and those of the prior, which asks no model."""
+    """`medprobe run`: the means of a model, and those of the majority baseline."""
 
     numbers: list[Number]
-    prior: list[Number]
-    above_baseline: list[AboveBaseline]
+    majority: list[Number]
+    above_control: list[AboveControl]
 
 
 class Ranked(Output):
@@ -135,7 +135,7 @@ class ExportedCell(Number):
     worse: bool
     """Significantly worse than the best of its column."""
     unbeaten: bool
-    """Not shown to beat the strongest of chance, any answer, the prior and the controls."""
+    """Not shown to be above its control."""
 
 
 class ExportedColumn(Output):

@@ -10,6 +10,7 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.core.baselines import MAJORITY
 from medprobe.report.blocks import Answer, Bar, Block, Cell, Chapter, Part, Table, folded, paragraph
 from medprobe.report.figures.plots import wrapped
 from medprobe.report.numbers import (
@@ -24,9 +25,11 @@ from medprobe.report.numbers import (
 from medprobe.report.results import Results
 from medprobe.report.verdicts import (
     MARK,
-    Baseline,
+    TITLES,
+    Control,
     Verdict,
     baselines,
+    control,
     difference,
     verdict,
 )
@@ -34,15 +37,24 @@ from medprobe.report.verdicts import (
 STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
 LEGEND: Final = (
     "Values are means over relations (macro), with intervals in brackets; there is none for fewer "
-    "than three units, or for a value that no resample moves. The baseline is the strongest result "
-    "that needs no knowledge: uniform chance, any answer of the relation, the commonest answers "
-    "for other subjects, or a control of the method. Differences are those of the paired tests, in "
-    f"points for shares, with the corrected p. {MARK} not significant: by the test, or by the "
-    "interval where chance is not tested. Models are tested against each other under one method. A "
-    "model's method is the one with its best value that is shown to beat the baseline, which "
-    "favours models with many methods."
+    "than three units, or for a value that no resample moves. The control of a ranking is the "
+    "model's own answers, given to other subjects whose names end in other words: the difference is "
+    "what the subject contributes. Other metrics have controls of their own, such as always "
+    "answering true. The majority baseline is each relation's best constant list of answers. It has "
+    "seen the labels, which the model has not, so a model below it may still know facts; it is not "
+    "tested. Differences are those of the tests, in points for shares, with the corrected p. "
+    f"{MARK} not significant. Models are tested against each other under one method. A model's "
+    "method is the one with its best value that is shown to be above its control, which favours "
+    "models with many methods."
 )
-HEADS: Final = ("model", "value", "baseline", "above it", "above the next model")
+HEADS: Final = (
+    "model",
+    "value",
+    "control",
+    "above it",
+    "majority baseline",
+    "above the next model",
+)
 
 
 @dataclass(frozen=True)
@@ -64,11 +76,6 @@ class Standing:
     def lower(self) -> bool:
         """Whether lower values are better."""
         return metric(self.metric).better_on(self.subset) == "lower"
-
-    @property
-    def baselines(self) -> list[Baseline]:
-        """Those of the best system, the strongest first."""
-        return baselines(self.results, self.best)
 
     def test(self, a: pd.Series, b: pd.Series) -> Verdict | None:
         """The paired test of two systems; None where they are not compared."""
@@ -130,7 +137,7 @@ def legend() -> list[Block]:
 
 
 def table(head: str, lines: Iterable[tuple[str | Cell, Standing, pd.Series]]) -> Table:
-    """Show systems beside their baselines and the next models.
+    """Show systems beside their controls, the majority baseline and the next models.
 
     Args:
         head: what the labels are.
@@ -143,12 +150,13 @@ def table(head: str, lines: Iterable[tuple[str | Cell, Standing, pd.Series]]) ->
 
 
 def _line(ranking: Standing, row: pd.Series) -> list[str | Cell]:
-    strongest = next(iter(baselines(ranking.results, row)), None)
+    own, majority = control(ranking.results, row), _majority(ranking, row)
     rivals = ranking.rivals(row)
     return [
         Cell(str(row["model"]), note=wrapped(str(row["method"]))),
         _value(ranking, row),
-        *([MISSING, MISSING] if strongest is None else _baseline(ranking, strongest)),
+        *([MISSING, MISSING] if own is None else _control(ranking, own)),
+        MISSING if majority is None else cell(ranking.metric, majority),
         _next(ranking, *rivals[0]) if rivals else MISSING,
     ]
 
@@ -159,12 +167,16 @@ def _value(ranking: Standing, row: pd.Series) -> Cell:
     return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))
 
 
-def _baseline(ranking: Standing, strongest: Baseline) -> list[str | Cell]:
-    number = cell(ranking.metric, strongest.value)
-    gap = format_difference(ranking.metric, strongest.difference)
+def _majority(ranking: Standing, row: pd.Series) -> float | None:
+    return baselines(ranking.results, row).get(TITLES[MAJORITY])
+
+
+def _control(ranking: Standing, own: Control) -> list[str | Cell]:
+    number = cell(ranking.metric, own.value)
+    gap = format_difference(ranking.metric, own.difference)
     return [
-        Cell(number.text, number.sort, note=wrapped(strongest.name)),
-        Cell(f"{gap} {strongest.mark}".strip(), strongest.difference, note=strongest.evidence),
+        Cell(number.text, number.sort, note=wrapped(own.name)),
+        Cell(f"{gap} {own.mark}".strip(), own.difference, note=own.evidence),
     ]
 
 
@@ -187,20 +199,17 @@ def _first_standing(results: Results, benchmark: str) -> Standing | None:
     return standing(results, benchmark, subset, name)
 
 
-First = tuple[pd.Series, Baseline | None]
-"""A model under its best method, and the strongest baseline."""
+First = tuple[pd.Series, Control | None]
+"""A model under its best method, and its control."""
 
 
 def _first_by_model(ranking: Standing) -> list[First]:
-    """Each model's best system: those that are shown to beat their baseline first, then others."""
-    pairs = [
-        (row, next(iter(baselines(ranking.results, row)), None))
-        for _, row in ranking.rows.iterrows()
-    ]
+    """Each model's best system: those that are shown to beat their control first, then others."""
+    pairs = [(row, control(ranking.results, row)) for _, row in ranking.rows.iterrows()]
     pairs.sort(key=lambda pair: not _known(pair))
     firsts: dict[str, First] = {}
-    for row, strongest in pairs:
-        firsts.setdefault(str(row["model"]), (row, strongest))
+    for row, own in pairs:
+        firsts.setdefault(str(row["model"]), (row, own))
     return [*firsts.values()]
 
 
@@ -209,7 +218,7 @@ def _known(first: First) -> bool:
 
 
 def _lead(first: First) -> tuple[bool, float]:
-    """Whether a system is shown to beat its baseline, and by how much."""
+    """Whether a system is shown to beat its control, and by how much."""
     return _known(first), abs(first[1].difference) if first[1] else 0.0
 
 
@@ -231,7 +240,7 @@ def _answer(ranking: Standing, firsts: list[First]) -> Answer:
 def _ends(ranking: Standing, firsts: list[First]) -> tuple[float, float]:
     """The numbers at the ends of the axis."""
     numbers = [row[name] for row, _ in firsts for name in ("value", "low", "high")]
-    numbers += [strongest.value for _, strongest in firsts if strongest]
+    numbers += [own.value for _, own in firsts if own]
     numbers = [number for number in numbers if not pd.isna(number)]
     right = max(*numbers, 1 / STEP)
     is_share = metric(ranking.metric).share
@@ -239,14 +248,15 @@ def _ends(ranking: Standing, firsts: list[First]) -> tuple[float, float]:
 
 
 def _bar(ranking: Standing, first: First, others: list[First], left: float, right: float) -> Bar:
-    row, strongest = first
+    row, own = first
     numbers = {name: row[name] for name in ("value", "low", "high")}
     number = format_without_unit(ranking.metric, row["value"])
     about = f"{row['method']}: {number} {_interval(ranking, row)}".rstrip()
-    if strongest:
-        numbers["baseline"] = strongest.value
-        reference = format_without_unit(ranking.metric, strongest.value)
-        about += f", baseline {reference} ({strongest.name})"
+    if own:
+        numbers["baseline"] = own.value
+        about += f", {own.name} {format_without_unit(ranking.metric, own.value)}"
+    for title, value in baselines(ranking.results, row).items():
+        about += f", {title} {format_without_unit(ranking.metric, value)}"
     return Bar(
         model=str(row["model"]),
         number=number,
@@ -257,40 +267,39 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
             for name, place in numbers.items()
             if not pd.isna(place)
         },
-        says=_says(ranking, row, strongest),
+        says=_says(ranking, row, own),
         beside={str(other[0]["model"]): _beside(ranking, first, other) for other in others},
     )
 
 
-def _says(ranking: Standing, row: pd.Series, strongest: Baseline | None) -> str:
-    """What a system knows, next to what is reached without knowledge."""
+def _says(ranking: Standing, row: pd.Series, own: Control | None) -> str:
+    """What a system knows, next to its control and the majority baseline."""
     model, method, name = row["model"], row["method"], ranking.benchmark
     number, interval = _in_words(ranking, row["value"]), _interval(ranking, row)
-    is_accuracy = ranking.metric.startswith("acc_at_")
     by = "" if ranking.metric == "acc_at_1" else f" ({metric(ranking.metric).title})"
-    if strongest is None or strongest.clear is None:
-        known = f"{model} has {number} on {name}{by} {interval}".rstrip()
-        return f"{known} by {method}; it is tested against no baseline"
-    reference = _in_words(ranking, strongest.value)
-    if strongest.beaten:
-        verb = f"knows {number} of" if is_accuracy else f"has {number} on"
-        known = f"{model} {verb} {name}{by} {interval}".rstrip()
-        return f"{known} by {method}; the baseline, {strongest.name}, has {reference}"
-    more = "know more of" if is_accuracy else "be better on"
-    known = f"{model} is not shown to {more} {name}{by} than the baseline, {strongest.name}"
-    return f"{known}: {number} {interval}".rstrip() + f" by {method}, against {reference}"
+    has = f"{model} has {number} on {name}{by} {interval}".rstrip() + f" by {method}"
+    if own is None or own.clear is None:
+        return f"{has}; it is tested against no control"
+    reference = f"{own.name}: {_in_words(ranking, own.value)}"
+    if (majority := _majority(ranking, row)) is not None:
+        reference += f"; the majority baseline: {_in_words(ranking, majority)}"
+    if not own.beaten:
+        return f"{has}, and is not shown to be above its control; {reference}"
+    if ranking.metric == "acc_at_1":
+        has = f"{model} knows {number} of {name} {interval}".rstrip() + f" by {method}"
+    return f"{has}; {reference}"
 
 
 def _beside(ranking: Standing, first: First, other: First) -> str:
     """What is said of the model that comes after the first one."""
-    (best, strongest), (row, _) = first, other
+    (best, own), (row, _) = first, other
     value = _in_words(ranking, row["value"])
-    if strongest and strongest.clear is not None and not strongest.beaten:
+    if own and own.clear is not None and not own.beaten:
         return "; nor is any other of these models"
     if row["value"] == best["value"]:
         return f"; {row['model']} has the same"
     if (row["value"] < best["value"]) == ranking.lower:
-        return f"; {row['model']} has {value}, but is not shown to beat its baseline"
+        return f"; {row['model']} has {value}, but is not shown to be above its control"
     test = ranking.test(best, row)
     if test is None:
         return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.core import neutral, places
+from medprobe.core import places
 from medprobe.core.papers import concepts
 from medprobe.core.params import Params
-from medprobe.core.tables import BASELINE, QUERY_COLUMNS, Metadata, read_about, read_table
+from medprobe.core.tables import BASELINE, Metadata, read_about, read_table
 from medprobe.metrics import FACTS
 from medprobe.metrics.results import COMPARISON, comparison, refusals
 from medprobe.metrics.significance import read_tests
@@ -30,9 +30,9 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
         BadInput: there are no scores or no paired tests.
     """
     all_scores = comparison(places.SCORES)
-    is_prior = all_scores["model"] == BASELINE
-    scores = all_scores[~is_prior & all_scores["benchmark"].isin(paths)]
-    priors = all_scores[is_prior & all_scores["benchmark"].isin(params.benchmark_names)]
+    is_baseline = all_scores["model"] == BASELINE
+    scores = all_scores[~is_baseline & all_scores["benchmark"].isin(paths)]
+    baselines = all_scores[is_baseline & all_scores["benchmark"].isin(params.benchmark_names)]
     models, text = params.models.all(), params.track.text
     probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
@@ -40,7 +40,7 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
     checkpoints = [places.MODELS / name for name in models]
     results = Results(
         comparison=with_names(scores, builders, text=text),
-        priors=with_names(priors, builders, text=text),
+        baselines=with_names(baselines, builders, text=text),
         significance=read_tests(),
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
@@ -86,33 +86,9 @@ def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
 
 def _note(benchmark: str, results: Results, not_asked: Mapping[Path, str]) -> list[str]:
     """Sentences on how the models were asked, and why some were not."""
-    sentences = describe_controls(benchmark, results.folder(benchmark), results.params)
-    sentences += [text for part in find_sections() for text in part.notes(results, benchmark)]
+    sentences = [text for part in find_sections() for text in part.notes(results, benchmark)]
     reasons = [reason for path, reason in not_asked.items() if path.stem == benchmark]
     return [*sentences, *(f"Not asked: {reason}." for reason in reasons)]
-
-
-def describe_controls(name: str, folder: Path, params: Params) -> list[str]:
-    """Say how many queries of a benchmark have the neutral control, where some do not.
-
-    Args:
-        name: of the benchmark.
-        folder: of the benchmark.
-        params: has the settings of its methods.
-    """
-    settings = [
-        by_benchmark.get(name, {})
-        for methods in params.methods.values()
-        for by_benchmark in methods.values()
-    ]
-    if not any(choices.get(neutral.VARIANT) for choices in settings):
-        return []
-    queries = read_table(folder / "queries.parquet", QUERY_COLUMNS)
-    count = len(neutral.select_controlled(queries))
-    if count == len(queries):
-        return []
-    text = f"{count:,} of {len(queries):,} queries have a neutral control."
-    return [f"{text} The prompts of the others do not contain their subject."]
 
 
 def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -> pd.DataFrame:

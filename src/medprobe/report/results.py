@@ -42,7 +42,9 @@ class Results:
 
     comparison: pd.DataFrame
     significance: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SIGNIFICANCE))
-    priors: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=questions.COMPARISON))
+    baselines: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=questions.COMPARISON)
+    )
     benchmarks: dict[str, Metadata] = field(default_factory=dict)  # in the order of the page
     builders: dict[str, str] = field(default_factory=dict)  # benchmark -> its builder
     statistics: dict[str, pd.DataFrame] = field(default_factory=dict)  # by benchmark
@@ -109,7 +111,7 @@ class Results:
 
     def headline(self, benchmark: str) -> str:
         """The metric of its first number."""
-        of_baselines = questions.select(self.priors, benchmark=benchmark)
+        of_baselines = questions.select(self.baselines, benchmark=benchmark)
         means = questions.select(pd.concat([self.rows(benchmark), of_baselines]), relation="macro")
         return headline_metric(means, self.benchmarks[benchmark], self.main_subset(benchmark))
 

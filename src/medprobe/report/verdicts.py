@@ -1,21 +1,22 @@
-"""What the paired tests say of two systems, and what is reached without knowledge.
+"""What the paired tests say of two systems, and of a system and its control.
 
-The page compares by these and nothing else. The values that need no knowledge are guesses, the
-commonest answers of each relation, and the controls of methods.
+The page compares by these and nothing else. The control of a ranking is the model's own answers to
+other subjects. The majority baseline, a random answer and chance orient a reader; they are not
+tested.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import pandas as pd
 
+from medprobe.core.baselines import MAJORITY, RANDOM_ANSWER
+from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
 from medprobe.metrics.results import select
-from medprobe.metrics.significance import CHANCE, LEVEL, System, controls, decisive_p
+from medprobe.metrics.significance import CHANCE, LEVEL, System, controls
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.results import Results
@@ -23,14 +24,14 @@ from medprobe.report.results import Results
 SLIGHT: Final = 0.0005  # a share below it is not worth a line
 MARK: Final = "†"  # not significant
 SIGNS: Final = (
-    f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more, "
-    "for these answers or for the relation."
+    f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more."
 )
 TITLES: Final = {
     CHANCE: "uniform chance",
-    "any_answer": "any answer of the relation",
-    "prior": "the commonest answers",
+    RANDOM_ANSWER: "a random answer of the relation",
+    MAJORITY: "the majority baseline",
 }
+SHUFFLED_TITLE: Final = "its answers to other subjects"
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "queries",
     "subject_id": "subjects",
@@ -74,7 +75,7 @@ def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
         if pair in rows:
             test = tests.iloc[[rows[pair]]]
             difference = float(test["difference"].iloc[0])
-            return Verdict(sign * difference, float(decisive_p(test).iloc[0]))
+            return Verdict(sign * difference, float(test["p_holm"].iloc[0]))
     return None
 
 
@@ -148,13 +149,13 @@ def chance(results: Results, benchmark: str, subset: str, name: str) -> float | 
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """A value that is reached without knowledge, and whether a system is shown to be better."""
+class Control:
+    """What a system reaches without what is asked of it, and whether it is shown to be better."""
 
     name: str
     value: float
     beaten: bool
-    evidence: str  # the corrected p of the paired test, or what stands in its place
+    evidence: str  # the corrected p of the test, or what stands in its place
     difference: float  # of the system to it
     clear: bool | None  # whether the difference is significant, either way; None: not tested
 
@@ -164,49 +165,55 @@ class Baseline:
         return MARK if self.clear is False else ""
 
 
-def baselines(results: Results, system: pd.Series) -> list[Baseline]:
-    """List the baselines of a system, the strongest first.
+def control(results: Results, system: pd.Series) -> Control | None:
+    """Find the control of a system: its answers to other subjects, or the strongest one it has.
 
     Args:
         results: the tables of the page.
         system: a row of the comparison, of macro means.
 
     Returns:
-        The benchmark's baselines and the controls of the system's method, in the system's metric.
-        They are beaten where the paired test says so. Chance that is not tested is beaten where the
-        system's interval is above it. By a metric that has no tests, nothing is beaten.
+        The control in the system's metric, or what guessing reaches where the metric says so. It is
+        beaten where the test says so; a guess that is not tested, where the system's interval is
+        above it. None where there is no control.
     """
     benchmark, subset, name = (str(system[key]) for key in ("benchmark", "subset", "metric"))
     lower = metric(name).better_on(subset) == "lower"
-    keys = {"benchmark": benchmark, "subset": subset, "relation": "macro", "metric": name}
-    rows = results.rows(**keys, model=system["model"])
-    is_control = [controls(str(method), str(system["method"])) for method in rows["method"]]
-    compared = [
-        *select(results.priors, **keys).to_dict("records"),
-        *rows[is_control].to_dict("records"),
-    ]
-    guess = chance(results, benchmark, subset, name)
-    if guess is not None and not any(_is_chance(row) for row in compared):
+    rows = results.rows(
+        benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
+    )
+    of_system = [controls(str(method), str(system["method"])) for method in rows["method"]]
+    compared = rows[of_system][["model", "method", "value"]].to_dict("records")
+    if (guess := metric(name).guessing) is not None:
         compared.append({"model": BASELINE, "method": CHANCE, "value": guess})
     tests = results.tests(benchmark, subset, name)
-    entries = []
+    found = []
     for row in compared:
-        if _is_chance(row) and row["value"] < SLIGHT:
-            continue
-        system_key, key = (system["model"], system["method"]), (row["model"], row["method"])
-        test = verdict(tests, system_key, key)
-        entry = partial(Baseline, TITLES.get(row["method"], row["method"]), row["value"])
-        gap = float(system["value"] - row["value"])
+        variant = str(row["method"]).partition(":")[2]
+        title = SHUFFLED_TITLE if is_shuffled(variant) else TITLES.get(row["method"], row["method"])
+        test = verdict(tests, (system["model"], system["method"]), (row["model"], row["method"]))
+        gap, value = float(system["value"] - row["value"]), float(row["value"])
+        beaten, evidence, clear = False, "not tested", None
         if test is not None:
-            evidence = p_value(test.p)
-            entries.append(entry(test.favours(name, subset), evidence, test.difference, test.clear))
-        elif _is_chance(row):
-            beaten = bool(system["high"] < row["value"] if lower else system["low"] > row["value"])
-            entries.append(entry(beaten, "by the interval", gap, beaten))
-        elif not metric(name).tested:
-            entries.append(entry(False, "not tested", gap, None))
-    return sorted(entries, key=lambda baseline: baseline.value, reverse=not lower)
+            beaten, evidence, clear = test.favours(name, subset), p_value(test.p), test.clear
+            gap = test.difference
+        elif row["model"] == BASELINE:
+            beaten = bool(system["high"] < value if lower else system["low"] > value)
+            evidence, clear = "by the interval", beaten
+        strength = value if lower else -value
+        entry = Control(title, value, beaten, evidence, gap, clear)
+        found.append((not is_shuffled(variant), strength, entry))
+    return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
-def _is_chance(row: Mapping[str, object]) -> bool:
-    return (row["model"], row["method"]) == (BASELINE, CHANCE)
+def baselines(results: Results, system: pd.Series) -> dict[str, float]:
+    """Return what is reached without looking at subjects, by title: orientation, not tested.
+
+    Args:
+        results: the tables of the page.
+        system: a row of the comparison, of macro means; its metric counts.
+    """
+    keys = {key: str(system[key]) for key in ("benchmark", "subset", "metric")}
+    rows = select(results.baselines, **keys, relation="macro")
+    values = dict(zip(rows["method"], rows["value"], strict=True))
+    return {title: float(values[name]) for name, title in TITLES.items() if name in values}

@@ -32,7 +32,7 @@ ABOUT_EVERY: Final = (
     "metric, under the model's best method, which favours models that more methods probed. A model "
     "has none where no method gave it that metric. `means.csv` has all methods."
 )
-LOGGED: Final = ("difference", "p")  # p is the one that decides: the larger of both questions
+LOGGED: Final = ("difference", "p")
 
 
 def results(single: Sequence[Result], params: Params) -> list[Result]:
@@ -80,20 +80,20 @@ def _means(model: str, results: Sequence[Result], params: Params) -> Content:
     return Content(values, params=settings, files=files, note=note)
 
 
-def above_baseline(single: Sequence[Result]) -> list[Result]:
-    """Add the difference to the strongest baseline to results.
+def with_controls(single: Sequence[Result]) -> list[Result]:
+    """Add the difference to its control to each result that has one.
 
-    `above_baseline` is the difference of the main metric, and `p_above_baseline` the stricter
-    corrected p of its paired test (`significance.above_baseline`). A result that is compared with
-    no baseline has neither.
+    `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
+    `above_control` that to another control, and `p_…` the corrected p (`significance.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    numbers = significance.above_baseline(read_tests())
+    numbers = significance.above_control(read_tests())
     results = []
     for result in single:
-        test = numbers.get((result.benchmark, result.model, result.method))
-        late = {"above_baseline": test["difference"], "p_above_baseline": test["p"]} if test else {}
+        test = dict(numbers.get((result.benchmark, result.model, result.method), {}))
+        p = test.pop("p", None)
+        late = test | {f"p_{name}": float(p) for name in test if p is not None}
         results.append(replace(result, late=late))
     return results
 
@@ -112,7 +112,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     metrics: dict[str, float] = {}
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])
-    main = main.assign(p=significance.decisive_p(main))
+    main = main.assign(p=main["p_holm"])
     for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
         place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}

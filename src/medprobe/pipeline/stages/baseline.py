@@ -1,21 +1,20 @@
 """Stage `baseline`: what a benchmark's rankings are read against, from its tables alone."""
 
 from medprobe.core import baselines, places
-from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, write_predictions
+from medprobe.core.tables import BASELINE, BenchmarkTables, write_predictions
 
 
 def baseline(benchmark: str) -> None:
     """Write what is reached without looking at a subject.
 
     They are `outputs/predictions/baseline/<name>/<benchmark>.parquet`: the predictions of the
-    `prior`, and the expected values of `any_answer` and `chance`.
+    `majority`, and the expected values of `random_answer` and `chance`.
 
     Raises:
         BadInput: the benchmark's tables are missing.
     """
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    cluster = Metadata.read(places.ABOUT / f"{benchmark}.json").cluster
-    for name, (table, family) in baselines.baselines(tables, cluster).items():
+    for name, (table, family) in baselines.baselines(tables).items():
         if table.empty:
             print(f"{benchmark}: each relation has one answer, so that there is no {name}")
         write_predictions(

@@ -66,7 +66,9 @@ def compare(
 def _write_tables(results: Results, folder: Path) -> None:
     counts = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
-        "comparison": pd.concat([results.comparison, results.priors]).sort_values(COMPARISON[:6]),
+        "comparison": pd.concat([results.comparison, results.baselines]).sort_values(
+            COMPARISON[:6]
+        ),
         "significance": results.significance,
         "statistics": counts,
         **results.tables,

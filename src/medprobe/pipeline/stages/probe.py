@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe import backends, methods
-from medprobe.core import neutral, places
+from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
@@ -28,7 +28,7 @@ from medprobe.core.parts import (
 )
 from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.settings import RankingSettings, parse_section
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
     BenchmarkTables,
     check_scores,
@@ -107,7 +107,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     recipe = {
         "method": method,
-        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING, neutral.VARIANT}),
+        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING}),
         "precision": params.engine.precision,
         "seed": params.seed,
         "normalise": tables.normalise,
@@ -224,27 +224,17 @@ class Probing:
 
     @cached_property
     def tasks(self) -> list[Task]:
-        """All tasks, those without subjects last; the same in every copy."""
-        tasks = self.prober.tasks(self.tables, methods.K)
-        if isinstance(self.settings, RankingSettings) and self.settings.neutral:
-            neutral_tasks = self.prober.tasks(neutral.neutral_tables(self.tables), methods.K)
-            tasks = tasks + [
-                replace(task, name=f"{task.name} {neutral.VARIANT}", neutral=True)
-                for task in neutral_tasks
-            ]
-        return tasks
+        """All tasks; the same in every copy."""
+        return self.prober.tasks(self.tables, methods.K)
 
     def task_groups(self) -> list[TaskGroup]:
         """All groups of tasks, in the order in which they are computed."""
-
-        def shared_computation(number: int) -> tuple[bool, Any]:
-            task = self.tasks[number]
-            return task.neutral, self.prober.shares(task)
-
         groups = []
         for pass_ in self.prober.passes():
             numbers = [n for n, task in enumerate(self.tasks) if task.is_of(pass_)]
-            for _, together in groupby(numbers, key=shared_computation):
+            for _, together in groupby(
+                numbers, key=lambda number: self.prober.shares(self.tasks[number])
+            ):
                 groups.append(TaskGroup(pass_, tuple(together)))
         return groups
 
@@ -316,8 +306,7 @@ class Probing:
         task = self.tasks[number]
         if self.keeps_states:
             task = replace(task, state=state_path(self._part_path(number, pass_)))
-        table = _predict_task(self.prober, task, pass_, self.title)
-        return neutral.as_control(table) if task.neutral else table
+        return _predict_task(self.prober, task, pass_, self.title)
 
     def _halve(self) -> bool:
         """Load the model again, for batches of half the size. False if they cannot be smaller."""

@@ -10,17 +10,17 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.metrics.results import prediction_tables
-from medprobe.metrics.significance import READINGS, above_baseline, paired_tests
+from medprobe.metrics.significance import READINGS, above_control, paired_tests
 
-ABOVE_BASELINE = Path("metrics/above_baseline.json")
+ABOVE_CONTROL = Path("metrics/above_control.json")
 
 
 def significance(params: Params, executor: Executor = in_this_process) -> None:
     """Write the paired tests of every benchmark's systems.
 
     Writes `outputs/significance.parquet`, with the columns `metrics.significance.SIGNIFICANCE`, and
-    for `dvc metrics` what a method's main variant has above its strongest baseline:
-    `metrics/above_baseline.json`, by benchmark, model and method.
+    for `dvc metrics` what a method's main variant has above its control:
+    `metrics/above_control.json`, by benchmark, model and method.
 
     Raises:
         BadInput: a prediction table has queries that its benchmark lacks.
@@ -34,10 +34,10 @@ def significance(params: Params, executor: Executor = in_this_process) -> None:
     with replacing(places.SIGNIFICANCE) as path:
         tests.to_parquet(path, index=False)
     by_benchmark: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
-    for (benchmark, model, method), numbers in above_baseline(tests).items():
+    for (benchmark, model, method), numbers in above_control(tests).items():
         by_model = by_benchmark.setdefault(benchmark, {})
         by_model.setdefault(model, {})[method] = {
             name: round(value, 6) for name, value in numbers.items() if math.isfinite(value)
         }
-    with replacing(ABOVE_BASELINE) as path:
+    with replacing(ABOVE_CONTROL) as path:
         path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")

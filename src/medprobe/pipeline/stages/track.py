@@ -69,7 +69,7 @@ def _log_all(params: Params) -> list[store.Result]:
     client = store.connect()
     paths = prediction_tables(places.PREDICTIONS, params)
     models = [path for path in paths if path.parent.parent.name != BASELINE]
-    single = comparisons.above_baseline([runs.of(path, params, fresh=False) for path in models])
+    single = comparisons.with_controls([runs.of(path, params, fresh=False) for path in models])
     results = [*single, *comparisons.results(single, params)]
     with show_progress("track", len(results), "results") as bar:
         for number, result in enumerate(results):

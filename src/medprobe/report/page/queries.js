@@ -114,41 +114,7 @@ function show() {
   detail(queries.findIndex(query => query[0] === now.get("query")));
 }
 
-// Two-sided p of the paired test of metrics/comparisons.py, for shares in whole numbers: the signs of
-// whole subjects are turned. Outcomes as far as the observed one count by half beyond six subjects.
-function permutation(shares) {
-  const sizes = shares.map(Math.abs).filter(size => size > 0);
-  const total = sizes.reduce((sum, size) => sum + size, 0);
-  const observed = Math.abs(shares.reduce((sum, share) => sum + share, 0));
-  let chances = new Float64Array(2 * total + 1);
-  chances[total] = 1;
-  sizes.forEach(size => {
-    chances = chances.map((_, at) => ((chances[at - size] ?? 0) + (chances[at + size] ?? 0)) / 2);
-  });
-  const tie = sizes.length > 6 ? 0.5 : 1;
-  return Math.min(1, chances.reduce((sum, chance, at) => {
-    const far = Math.abs(at - total);
-    return sum + (far > observed ? chance : far === observed ? tie * chance : 0);
-  }, 0));
-}
-// p-values corrected for their number (Holm 1979), in the order given.
-function holm(values) {
-  let highest = 0;
-  const corrected = [];
-  values.map((_, at) => at).sort((a, b) => values[a] - values[b]).forEach((at, place) => {
-    highest = Math.max(highest, values[at] * (values.length - place));
-    corrected[at] = Math.min(1, highest);
-  });
-  return corrected;
-}
-// As report/verdicts.py prints a p: rounding does not carry it across the level of significance.
-function pValue(p) {
-  if (p < 0.001) return "p < 0.001";
-  const rounded = Number(p.toPrecision(p < 0.1 ? 1 : 2));
-  return `p = ${(rounded < 0.05) === (p < 0.05) ? rounded : Number(p.toPrecision(3))}`;
-}
-
-// A and B by relation, with their difference and its test; the largest differences first.
+// A and B by relation, with their difference; the largest differences first.
 const relations = document.getElementById("relations");
 relations.addEventListener("toggle", () => show());
 function byRelation(rows, a, b) {
@@ -156,24 +122,18 @@ function byRelation(rows, a, b) {
   if (!relations.open) return;
   const groups = new Map();
   rows.forEach(([query, rightA, rightB]) => {
-    const group = groups.get(query[2]) ?? { n: 0, a: 0, b: 0, shares: new Map() };
-    const subject = query[3] || query[0];
+    const group = groups.get(query[2]) ?? { n: 0, a: 0, b: 0 };
     group.n += 1; group.a += rightA; group.b += rightB;
-    group.shares.set(subject, (group.shares.get(subject) ?? 0) + rightA - rightB);
     groups.set(query[2], group);
   });
-  const names = [...groups.keys()];
-  const corrected = holm(names.map(name => permutation([...groups.get(name).shares.values()])));
   const share = (count, n) => ({ text: (100 * count / n).toFixed(1), sort: count / n });
-  const lines = names.map((name, at) => {
-    const { n, a: inA, b: inB } = groups.get(name);
+  const lines = [...groups].map(([name, { n, a: inA, b: inB }]) => {
     const gap = 100 * (inA - inB) / n;
-    const difference = { text: `${gap > 0 ? "+" : ""}${gap.toFixed(1)}${corrected[at] < 0.05 ? "" : " †"}`, sort: gap };
-    return [name, n, share(inA, n), share(inB, n), difference, { text: pValue(corrected[at]), sort: corrected[at] }];
+    return [name, n, share(inA, n), share(inB, n), { text: `${gap > 0 ? "+" : ""}${gap.toFixed(1)}`, sort: gap }];
   }).sort((x, y) => Math.abs(y[4].sort) - Math.abs(x[4].sort));
-  const caption = `A: ${called[a]}. B: ${called[b]}. ${RIGHT}, per cent of the queries that both answer; `
-    + "corrected p of the paired test over whole subjects; † not significant.";
-  relations.append(table(["relation", "queries", "A", "B", "A − B", "corrected p"], lines, caption));
+  const caption = `A: ${called[a]}. B: ${called[b]}. ${RIGHT}, per cent of the queries that both answer. `
+    + "The report tests their difference over all relations.";
+  relations.append(table(["relation", "queries", "A", "B", "A − B"], lines, caption));
 }
 
 // What a system answered, as soon as it is loaded: its first name, or the last cell of another layout.

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.metrics.significance import LEVEL, decisive_p
+from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
 from medprobe.report.results import Results
@@ -35,13 +35,13 @@ def section(results: Results, benchmark: str) -> list[Part]:
     heads = ["subset", "pairs of", "pairs", "significant", f"smallest detectable difference{unit}"]
     unit_names = units(results, benchmark)
     caption = (
-        f"{metric(name).title}, macro means. Each pair is compared over the same queries: for "
-        f"these answers by a two-sided permutation test that swaps whole {unit_names}, and for the "
-        f"relation by a t-test with a two-way variance over {unit_names} and answers. p is the "
-        "larger of both, and the interval is that for the relation. Holm's correction is over all "
-        "models under one method, all methods under one model, or all models with the control of "
-        f"one method. Significant: corrected p below {LEVEL:g}. Smallest detectable difference: a "
-        "true difference of this size is found 80 % of the time (median over the pairs)"
+        f"{metric(name).title}, macro means. Each pair is compared over the same queries. Accuracies "
+        f"have a test with a two-way variance over {unit_names} and answers, other metrics a "
+        f"permutation test that swaps whole {unit_names}. A ranking and its control have one that "
+        "exchanges the answers of whole name families. Holm's correction is over all models under "
+        "one method, all methods under one model, or all models with the controls of one method. "
+        f"Significant: corrected p below {LEVEL:g}. Smallest detectable difference: a true "
+        "difference of this size is found 80 % of the time (median over the pairs)"
     )
     never = any(isinstance(line[-1], Cell) and line[-1].text == NEVER for line in body)
     few = f"; {NEVER}: with so few {unit_names} no difference can be significant."
@@ -58,14 +58,14 @@ def _counts(subset: str, tests: pd.DataFrame, name: str) -> list[list[str | Cell
     lines: list[list[str | Cell]] = []
     for key, title in KINDS.items():
         if len(rows := tests[kind == key]):
-            clear = int((decisive_p(rows) < LEVEL).sum())
+            clear = int((rows["p_holm"] < LEVEL).sum())
             numbers = [Cell(f"{number:,}", number) for number in (len(rows), clear)]
             lines.append([subset, title, *numbers, _detectable(rows, name)])
     return lines
 
 
 def _detectable(tests: pd.DataFrame, name: str) -> str | Cell:
-    sizes = tests["smallest_difference_relation"].dropna().astype(float)  # None: all are lost
+    sizes = tests["smallest_difference"].dropna().astype(float)  # None: all are lost
     if sizes.empty:
         return MISSING
     reachable = sizes[np.isfinite(sizes)]
@@ -80,13 +80,12 @@ def _pairs(tests: pd.DataFrame, name: str) -> Table:
             *(f"{row.model_a} · {row.method_a}", f"{row.model_b} · {row.method_b}"),
             Cell(format_difference(name, row.difference), row.difference),
             MISSING
-            if pd.isna(row.low_relation)
-            else f"[{format_difference(name, row.low_relation)}, "
-            f"{format_difference(name, row.high_relation)}]",
-            p_cell(row.p),
-            "yes" if row.p < LEVEL else "no",
+            if pd.isna(row.low)
+            else f"[{format_difference(name, row.low)}, {format_difference(name, row.high)}]",
+            p_cell(row.p_holm),
+            "yes" if row.p_holm < LEVEL else "no",
         ]
-        for row in tests.assign(p=decisive_p(tests)).itertuples()
+        for row in tests.itertuples()
     ]
     unit = " (points)" if metric(name).share else ""
     return Table(["a", "b", f"a − b{unit}", "interval", "corrected p", f"p < {LEVEL:g}"], body)

@@ -20,7 +20,8 @@ from pydantic import Field
 from medprobe.backends import finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
+from medprobe.core.settings import Section
+from medprobe.core.shuffling import draw_other, shuffled_name, subject_families
 from medprobe.core.tables import AHEAD
 from medprobe.engine import masked, ranking
 from medprobe.engine.inspection import Head
@@ -48,15 +49,17 @@ class Likelihood(Method):
     ASKED = MappingProxyType({"rank": 1})
     NEEDS = frozenset({"echo"})
 
-    class Settings(RankingSettings):
+    class Settings(Section):
         """What is searched for, and how masked models are scored.
 
         Names are ranked by the total; with `per_token` by the mean as well, which costs more.
 
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
         the names ahead of it (`ahead`), and exact. The rows of a query are then its best
-        names up to its best answer; or k names ahead of that, which are not the best ones. With
-        `lists` they are the k best names (`best_first`), which costs some twenty times more.
+        names up to its best answer; or k names ahead of that, which are not the best ones. Each
+        prompt is also asked about the answers of one other query, of another name family, which is
+        the control `shuffled`. With `lists` the rows are the k best names (`best_first`), which
+        costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate. The best names are
@@ -97,7 +100,7 @@ class Likelihood(Method):
         if self.kind == "masked" and settings.ranks and settings.shortlist:
             problem = "ranks of answers need the scores of all names"
             raise BadInput("likelihood", problem, "set shortlist: 0, or leave ranks out")
-        self.settings = settings
+        self.settings, self.seed = settings, seed
         if self.kind == "masked":
             self.model = load(checkpoint, self.kind, engine)
         else:
@@ -131,13 +134,17 @@ class Likelihood(Method):
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
-        keys = list(
-            zip(task.queries["prompt"], map(tuple, self._answer_indices(task, names)), strict=True)
-        )
+        own = [*map(tuple, self._answer_indices(task, names))]
+        asked = [(row, False, answers) for row, answers in enumerate(own)]
+        if not self._lists(task):
+            donors = draw_other(subject_families(task.queries), self.seed)
+            asked += [(row, True, own[donor]) for row, donor in enumerate(donors) if donor >= 0]
+        prompts, query_ids = (task.queries[name].tolist() for name in ("prompt", "query_id"))
+        keys = [(prompts[row], answers) for row, _, answers in asked]
         label_by_key: dict[tuple[str, tuple[int, ...]], str] = {}
-        for key, query_id in zip(keys, task.query_labels, strict=True):
-            label_by_key.setdefault(key, query_id)
-        prompts, labels = [prompt for prompt, _ in label_by_key], [*label_by_key.values()]
+        for key, (row, *_) in zip(keys, asked, strict=True):
+            label_by_key.setdefault(key, task.query_labels[row])
+        labels = [*label_by_key.values()]
         aim = Ranking(
             names,
             task.k,
@@ -145,10 +152,10 @@ class Likelihood(Method):
             variants=len(VARIANTS) if self.settings.per_token else 1,
             ahead=not self._lists(task),
         )
-        inputs = self.ranker.tokenize(prompts, labels)
+        inputs = self.ranker.tokenize([prompt for prompt, _ in label_by_key], labels)
         rankings = self.ranker.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
-        for query_id, key in zip(task.queries["query_id"], keys, strict=True):
+        for (row_number, is_other, answers), key in zip(asked, keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
@@ -158,7 +165,11 @@ class Likelihood(Method):
                     rank_columns[AHEAD] = True
                     ranked_names = cut_behind(result).names  # a backend may have listed the best
                 named_scores = [(names[i], score) for i, score in ranked_names]
-                for row in ranking.prediction_rows(query_id, named_scores, variant):
+                right = {names[i] for i in answers}
+                name = shuffled_name(variant) if is_other else variant
+                for row in ranking.prediction_rows(query_ids[row_number], named_scores, name):
+                    if aim.ahead:
+                        rank_columns["hit"] = row["prediction"] in right
                     yield {**row, **rank_columns}
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:

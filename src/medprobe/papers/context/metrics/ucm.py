@@ -49,7 +49,6 @@ class Ucm(Scorer):
         Metric("rc_correct", "rank change of other correct objects", "neither", *_ANY, _RC),
         Metric("rc_incorrect", "rank change of incorrect entities", "neither", *_ANY, _RC),
     )
-    CONTRASTS = (("target", "negative"),)
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score UCM, its parts, the rank changes behind it, and acc@k without and with context."""

@@ -8,7 +8,6 @@ import pandas as pd
 
 from medprobe.metrics.significance import System
 from medprobe.metrics.splits import first_number
-from medprobe.metrics.subset_tests import contrast_name
 from medprobe.papers.context import drawings as ucm
 from medprobe.papers.context import trajectory
 from medprobe.papers.context.drawings import ACC, CONTROL, COPY
@@ -93,7 +92,7 @@ def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Bl
     """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
-    both = results.tests(benchmark, contrast_name(*CENTRES), NAME)
+    both = results.tests(benchmark, " - ".join(CENTRES), NAME)
     body: list[list[str | Cell]] = []
     for model, system in _systems(whole).items():
         control = (system[0], f"{system[1].partition(':')[0]}:{COPY}")

@@ -20,7 +20,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.places import MODELS
 from medprobe.core.progress import print_above
-from medprobe.core.settings import RankingSettings, Values
+from medprobe.core.settings import Section, Values
 from medprobe.core.tables import SLOT
 from medprobe.engine.encode import Pooling, encode, read_characters
 from medprobe.engine.load import Model, load
@@ -54,7 +54,7 @@ class Contrastive(Method):
     READS = ("outputs/rewired/${item.model}",)
     ASKED = MappingProxyType({"rank": 2})
 
-    class Settings(RankingSettings):
+    class Settings(Section):
         """The paper's choice."""
 
         sets: tuple[str, ...] = ()

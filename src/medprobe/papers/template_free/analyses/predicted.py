@@ -6,9 +6,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from medprobe.core.neutral import select_controlled
 from medprobe.core.params import Params
-from medprobe.core.tables import read_table
+from medprobe.core.tables import holds_subject, read_table
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.summary import read_queries
@@ -52,7 +51,9 @@ def parallel(
     folder = benchmarks / home(sets, PARALLEL[0][1])
     for model, table in read_tables(predictions, folder.name, params):
         queries = read_queries(folder, "subject_id")
-        is_named = {*select_controlled(queries)["query_id"]}
+        is_named = {
+            row.query_id for row in queries.itertuples() if holds_subject(row.prompt, row.subject)
+        }
         scores = queries[["query_id", "pair_id"]].merge(values(table, queries, ties=False))
         for name, based, free in PARALLEL:
             template_based, template_free = (

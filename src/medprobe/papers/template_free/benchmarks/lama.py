@@ -25,9 +25,15 @@ from medprobe.benchmarks.families import (
     further_wordings,
     with_families,
 )
-from medprobe.core.neutral import holds_subject
 from medprobe.core.settings import SampledSettings
-from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, QUERY_COLUMNS, SLOT, BenchmarkTables
+from medprobe.core.tables import (
+    CANDIDATE_COLUMNS,
+    ORIGINAL,
+    QUERY_COLUMNS,
+    SLOT,
+    BenchmarkTables,
+    holds_subject,
+)
 from medprobe.papers.template_free import lama
 from medprobe.papers.template_free.entities import read_names
 from medprobe.papers.template_free.sentence_length import (

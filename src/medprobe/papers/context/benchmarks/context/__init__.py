@@ -38,6 +38,7 @@ METADATA = Metadata(
     sources=(*UMLS, "notes", "articles"),
     primary_metric="understand",
     cluster="subject_id",  # its triples share documents
+    contrasts=(("target", "negative"),),
 )
 SUBSETS: Final = ["alone", "full", "steps"]
 INDEXES: Final = places.PARTS / "documents"  # what was found in the resources

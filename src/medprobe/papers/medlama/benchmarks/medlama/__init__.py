@@ -30,6 +30,7 @@ METADATA: Final = Metadata(
     sources=("umls/MRCONSO.RRF", "umls/MRREL.RRF"),
     primary_metric="acc_at_1",
     cluster="subject_id",
+    contrasts=(("hard", "full"),),
 )
 
 

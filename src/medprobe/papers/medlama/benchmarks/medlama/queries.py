@@ -15,7 +15,7 @@ from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, w
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
-from medprobe.core.tables import ORIGINAL, BenchmarkTables
+from medprobe.core.tables import ORIGINAL, RELATION_ANSWERS, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.hardness import HardnessRule, hardness
 from medprobe.papers.medlama.benchmarks.medlama.prompts import (
     HUMAN_PROMPTS,
@@ -114,7 +114,12 @@ def tables(
             queries, candidates, wordings, names, settings=settings.families, seed=seed
         )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
-    return BenchmarkTables(queries, candidates, others={"sources": sources})
+    others = {"sources": sources}
+    if sum(map(len, drawn)) < sum(map(len, every)):
+        names = pd.concat(every).explode("answers")[["relation", "answers"]]
+        names = names.rename(columns={"answers": "name"}).drop_duplicates(ignore_index=True)
+        others[RELATION_ANSWERS] = names
+    return BenchmarkTables(queries, candidates, others=others)
 
 
 def _full_and_hard(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
