@@ -263,10 +263,10 @@ def paired_test(rows: pd.DataFrame) -> dict[str, float]:
     numbers = evaluate_difference(difference, ScoreParams(), 0)
     return {
         "value": numbers["difference"],
-        "low": numbers["low_relation"],
-        "high": numbers["high_relation"],
+        "low": numbers["low"],
+        "high": numbers["high"],
         "n": difference.n,
-        "p": numbers["p_relation"],
+        "p": numbers["p"],
     }
 
 

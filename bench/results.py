@@ -108,7 +108,7 @@ class Numbers:
         points = f"{100 * row['difference']:+.1f}".replace("-", "−")
         low, high = (f"{100 * row[f'{end}_relation']:+.1f}" for end in ("low", "high"))
         ends = f"[{low}, {high}]".replace("-", "−")
-        return f"{points} {ends} | {p_value(row['p_holm'])} | {p_value(row['p_relation_holm'])}"
+        return f"{points} {ends} | {p_value(row['p_holm'])}"
 
 
 def p_value(p: float) -> str:

@@ -14,7 +14,6 @@ from helpers import ROOT
 from medprobe import benchmarks, methods
 from medprobe.backends import finder
 from medprobe.core import tables
-from medprobe.core.settings import RankingSettings
 from medprobe.engine import ranking, training_state
 from medprobe.extensions.chat import prompt_texts
 from medprobe.extensions.cluster import nodes, run
@@ -130,13 +129,6 @@ def test_what_a_backend_defines_for_an_ability_is_documented() -> None:
     rows = table_rows("docs/how-to/extending.md", "ability | methods | serves")
     documented = {quoted(row[0])[0]: {*quoted(row[1])} for row in rows}
     assert documented == {ability: {*defined} for ability, defined in finder.NEEDED.items()}
-
-
-def test_the_methods_with_a_control_without_subjects_are_documented() -> None:
-    [documented] = re.findall(r"subjects\. ([^.]*?) take this", one_line("docs/how-to/own-data.md"))
-    settings = {name: methods.find(name).Settings for name in methods.list_names()}
-    expected = {name for name, of in settings.items() if issubclass(of, RankingSettings)}
-    assert {*quoted(documented)} == expected
 
 
 def test_git_has_the_files_that_are_documented_as_in_git() -> None:

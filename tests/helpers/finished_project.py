@@ -18,7 +18,7 @@ EVERY_STAGE: dict[str, Any] = {
     "benchmarks": {**SMALL["benchmarks"], "diskne": {"diskne": {"negatives": 4}}},
     "methods": {
         "masked": {
-            "mask_average": {"medlama": {"neutral": True}},
+            "mask_average": {"medlama": {}},
             "contrastive": {
                 "medlama": {"sets": ["set-0"], "sweeps": {"temperature": {"0.05": None}}},
             },

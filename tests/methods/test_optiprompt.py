@@ -1,13 +1,9 @@
-from dataclasses import replace
-
-import numpy as np
 import pandas as pd
 import pytest
 import torch
 import transformers
 
 from helpers import probing
-from medprobe.core import neutral
 from medprobe.core.answers import biolama, exact
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -183,39 +179,14 @@ def test_each_seed_is_a_replicate(tiny_model):
     probing.same(again, answers, 1e-6)
 
 
-@pytest.mark.parametrize("recipe", ["spread", "released"])
-@pytest.mark.parametrize("template", [TEMPLATE, "[Y] is treated by [X] ."])
-def test_a_neutral_task_has_the_vectors_without_a_subject(recipe, template, tiny_model):
-    prober = method(tiny_model("bert"), recipe=recipe)
-    queries, train = table(3, template), table(2, template)
-    splits = {"train": train, "dev": train}
-    world = BenchmarkTables(queries, probing.candidates(), others=splits)
-    [task] = prober.tasks(world, 5)
-    [without] = prober.tasks(neutral.neutral_tables(world), 5)
-    prober.predict(task, "7")
-    rankings = prober.predict(replace(without, neutral=True), "7")
-    bare = table(1, template).assign(subject="")
-    [slot] = prober.recipe.slots([soft.SoftPrompt(template, "")], ["q"])
-    vectors = prober.train(train, train, 7)
-    with prober.recipe.install_vectors(vectors):
-        expected = prober._predictions(bare, [slot], 5, task.normalise)
-    for _, ranking in rankings.groupby("query_id"):
-        assert ranking["prediction"].tolist() == expected["prediction"].tolist()
-        assert np.allclose(ranking["score"], expected["score"])
-    size = len(prober.model.tokenizer)
-    words = [i for i in (*slot.before, *slot.after) if i < size]
-    assert prober.model.tokenizer.decode(words, skip_special_tokens=True) in {".", ""}
-
-
-def test_vectors_are_trained_once_for_both_tasks(tiny_model, monkeypatch):
+def test_vectors_are_trained_once_for_a_relation_and_seed(tiny_model, monkeypatch):
     prober = method(tiny_model("bert"))
-    world = tables(table(2))
-    [task], [without] = prober.tasks(world, 5), prober.tasks(neutral.neutral_tables(world), 5)
+    [task] = prober.tasks(tables(table(2)), 5)
     trainings = []
     train = prober.train
     monkeypatch.setattr(prober, "train", lambda *rows: trainings.append(1) or train(*rows))
     prober.predict(task, "7")
-    prober.predict(replace(without, neutral=True), "7")
+    prober.predict(task, "7")
     assert len(trainings) == 1
     prober.predict(task, "8")
     assert len(trainings) == 2

@@ -30,7 +30,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
-    above_baseline,
+    above_control,
     average_by_query,
     paired_table,
     paired_tests,
@@ -266,11 +266,11 @@ def test_where_params_name_no_predictions_the_first_on_disk_is_reported(
 
 def test_a_baseline_is_named_with_its_benchmark() -> None:
     for benchmark in ("made_up", "other"):
-        path = PREDICTIONS / f"baseline/prior/{benchmark}.parquet"
+        path = PREDICTIONS / f"baseline/majority/{benchmark}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(TABLE, path)
     table_paths = [path.relative_to(PREDICTIONS) for path in prediction_tables(PREDICTIONS, PARAMS)]
-    assert table_paths[0] == Path("baseline/prior/made_up.parquet")
+    assert table_paths[0] == Path("baseline/majority/made_up.parquet")
     assert len(table_paths) == 3
 
 
@@ -303,7 +303,7 @@ def test_paired_tests_compare_systems_and_correct() -> None:
 
 def test_one_model_alone_is_tested_against_nobody() -> None:
     tests = significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0)
-    assert tests.empty and above_baseline(tests) == {}
+    assert tests.empty and above_control(tests) == {}
 
 
 def test_a_sweep_is_recognised_by_its_name() -> None:
@@ -325,11 +325,11 @@ def test_whole_clusters_are_turned_round() -> None:
     right, wrong = [1.0] * 12, [0.0] * 12
     pair = {("a", "x"): system(right), ("b", "x"): system(wrong)}
     (alone,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
-    assert (alone["clusters"], alone["p"]) == (12, 1 / 2**12)  # the two ends, each half
+    assert (alone["units"], alone["p"]) == (12, 1 / 2**12)  # the two ends, each half
     by_three = [name for name in "pqr" for _ in range(4)]
     pair = {("a", "x"): system(right, by_three), ("b", "x"): system(wrong, by_three)}
     (together,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
-    assert (together["n"], together["clusters"], together["p"]) == (12, 3, 2 / 2**3)
+    assert (together["n"], together["units"], together["p"]) == (12, 3, 2 / 2**3)
     assert alone["difference"] == together["difference"] == 1
 
 

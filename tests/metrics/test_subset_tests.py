@@ -7,6 +7,7 @@ import pytest
 from medprobe.metrics.subset_tests import subset_tests
 
 SYSTEM = ("model", "fill_mask")
+PAIRS = [("hard", "full")]
 
 
 def table(hits: np.ndarray, hard: np.ndarray, clusters: np.ndarray) -> pd.DataFrame:
@@ -17,7 +18,7 @@ def table(hits: np.ndarray, hard: np.ndarray, clusters: np.ndarray) -> pd.DataFr
 
 
 def p(hits: np.ndarray, hard: np.ndarray, clusters: np.ndarray) -> float:
-    [row] = subset_tests({SYSTEM: table(hits, hard, clusters)}, 0.95).to_dict("records")
+    [row] = subset_tests({SYSTEM: table(hits, hard, clusters)}, PAIRS, 0.95).to_dict("records")
     assert row["difference"] == pytest.approx(hits[hard].mean() - hits.mean())
     assert row["low"] <= row["difference"] <= row["high"]
     return float(row["p"])
@@ -46,6 +47,6 @@ def test_alike_subsets_are_rarely_significant_and_others_are() -> None:
 
 def test_sweeps_controls_and_one_subset_are_not_tested() -> None:
     rows = table(np.array([1, 0, 1]), np.array([True, False, True]), np.arange(3))
-    assert subset_tests({SYSTEM: rows.loc[["full"]]}, 0.95).empty
-    assert subset_tests({("model", "fill_mask:neutral"): rows}, 0.95).empty
-    assert subset_tests({("model", "fill_mask:step-40"): rows}, 0.95).empty
+    assert subset_tests({SYSTEM: rows.loc[["full"]]}, PAIRS, 0.95).empty
+    assert subset_tests({("model", "fill_mask:shuffled"): rows}, PAIRS, 0.95).empty
+    assert subset_tests({("model", "fill_mask:step-40"): rows}, PAIRS, 0.95).empty

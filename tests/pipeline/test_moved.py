@@ -35,7 +35,7 @@ def _recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project.mkdir()
     monkeypatch.chdir(project)
     write()
-    Path("metrics/above_baseline.json").write_text('{"a": 1.0}')  # which is not compared
+    Path("metrics/above_control.json").write_text('{"a": 1.0}')  # which is not compared
     git("init", "--quiet")
     git("add", ".")
     git("commit", "--quiet", "--message", "numbers")

@@ -23,7 +23,7 @@ from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.engine.gguf import is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
-from medprobe.library.probing import draw_queries, predict, score, test, to_tables
+from medprobe.library.probing import compare_variants, draw_queries, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import (
@@ -187,7 +187,7 @@ def run(
         drawn = constant[constant["query_id"].isin(tables.queries["query_id"])]
         scores = score(drawn, tables, "accuracy", scoring)
         majority_rows = pd.DataFrame(to_rows({"": scores}, BASELINE, MAJORITY), columns=COMPARISON)
-    controlled = with_controls(test(predictions, tables, prober.METRIC, scoring, name))
+    controlled = with_controls(compare_variants(predictions, tables, prober.METRIC, scoring, name))
     if as_json:
         if not every:
             rows, majority_rows = _main(rows), _main(majority_rows)

@@ -119,49 +119,6 @@ def collect_facts(tables: BenchmarkTables) -> pd.DataFrame:
     return pd.concat(columns, ignore_index=True)
 
 
-def list_wrong_answers(
-    queries: pd.DataFrame,
-    facts: pd.DataFrame,
-    candidates: pd.DataFrame,
-    normalise: Callable[[str], str],
-) -> list[list[str]]:
-    """List for each query the names that answer other queries and are wrong for it.
-
-    A wrong name has the type of the query's first answer, and no fact says it of any name of the
-    query's subject. An answer with several names counts with its first one.
-
-    Args:
-        queries: Those of one relation.
-        facts: What is true of the relation, columns `QUERY_COLUMNS`.
-        candidates: Columns `name` and `type`.
-        normalise: The rule for equal answers.
-
-    Returns:
-        A list for each query, in the order of identifiers.
-    """
-    types = dict(zip(candidates["name"], candidates["type"], strict=True))
-    names: dict[str, str] = {}  # of the relation's answers, the first name of each
-    for row in queries.itertuples():
-        for identifier, name in zip(row.answer_ids, row.answers, strict=True):
-            names.setdefault(identifier, name)
-    texts = {name: normalise(name) for name in names.values()}
-    lists = []
-    for row in queries.itertuples():
-        same = (facts["subject_id"] == row.subject_id) | (facts["subject"] == row.subject)
-        ids = {identifier for row_ids in facts.loc[same, "answer_ids"] for identifier in row_ids}
-        right = {normalise(name) for row_names in facts.loc[same, "answers"] for name in row_names}
-        lists.append(
-            [
-                name
-                for identifier, name in sorted(names.items())
-                if identifier not in ids
-                and texts[name] not in right
-                and types.get(name) == types.get(row.answers[0])
-            ]
-        )
-    return lists
-
-
 def describe_unanswered(predictions: pd.DataFrame) -> str:
     """Return a warning where more than WARNED of the queries of a variant have no answer, or "".
 

@@ -186,7 +186,7 @@ def score(
         return score_table(path, folder, scoring)
 
 
-def test(
+def compare_variants(
     predictions: pd.DataFrame, tables: BenchmarkTables, family: str, scoring: Scoring, model: str
 ) -> pd.DataFrame:
     """Test the variants of a method against each other and their controls.

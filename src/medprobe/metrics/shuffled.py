@@ -148,18 +148,18 @@ def _hits(
     rows, columns = np.array(pairs).T
     of_queries = csr_matrix((np.ones(len(pairs), np.float32), (rows, columns)), size)
     row_of = {query: row for row, query in enumerate(table["query_id"])}
+    replicates = listed["replicate"].nunique()
     listed = listed.assign(code=listed["text"].map(codes)).dropna(subset="code")
     metrics = _metrics(table)
     totals = [np.zeros((len(table), len(table)), np.float32) for _ in metrics]
-    replicates = [*listed.groupby("replicate")]
-    for _, of_replicate in replicates:
+    for _, of_replicate in listed.groupby("replicate"):
         lists = of_replicate["query_id"].map(row_of).to_numpy()
         for place, metric in enumerate(metrics):
             within = (of_replicate["rank"] <= int(metric.removeprefix("acc_at_"))).to_numpy()
             cells = (lists[within], of_replicate["code"].to_numpy(int)[within])
             named = csr_matrix((np.ones(within.sum(), np.float32), cells), size)
             totals[place] += (of_queries @ named.T).toarray() > 0
-    means = [total / max(1, len(replicates)) for total in totals]
+    means = [total / max(1, replicates) for total in totals]
     for mean, metric in zip(means, metrics, strict=True):
         np.fill_diagonal(mean, table[metric])
     return means

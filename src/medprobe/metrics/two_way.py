@@ -149,6 +149,7 @@ def paired_test(
     *,
     level: float,
     confidence: float,
+    relations: np.ndarray | None = None,
 ) -> TwoWayTest:
     """Test whether a weighted mean of paired differences is 0 for the relation.
 

@@ -84,7 +84,8 @@ def with_controls(single: Sequence[Result]) -> list[Result]:
     """Add the difference to its control to each result that has one.
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
-    `above_control` that to another control, and `p_…` the corrected p (`significance.above_control`).
+    `above_control` that to another control, and `p_…` the corrected p
+    (`significance.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)

@@ -15,7 +15,6 @@ from helpers.typos import check_typo, edited, own_params
 from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
@@ -390,10 +389,6 @@ def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, tmp_path, monkeyp
     assert answer["method"] == "answering"
     assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
     assert {row["right"] for row in answer["answers"]} == {None}
-
-
-def test_it_is_not_asked_without_subjects():
-    assert not issubclass(Answering.Settings, RankingSettings)
 
 
 def test_shots_need_facts_to_tell(tmp_path):

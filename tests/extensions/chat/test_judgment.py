@@ -18,11 +18,11 @@ from sklearn.metrics import roc_auc_score
 from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
-from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import BenchmarkTables, write_predictions
 from medprobe.extensions.chat import reliability
-from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, draw_wrong_answers
+from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, exchange_answers
 from medprobe.extensions.chat.metrics import judgment
+from medprobe.methods import Task
 from medprobe.metrics import Scoring
 from medprobe.report.sections import calibration
 from report.test_calibration import results as calibrated
@@ -63,29 +63,48 @@ def task(prober, tables):
 
 
 def test_no_wrong_answer_is_right_for_another_name_of_the_subject(tiny_model) -> None:
-    tables = benchmark()
-    chosen = {
-        tuple(draw_wrong_answers(task(method(tiny_model("bert")), tables), seed))
-        for seed in range(20)
-    }
-    assert {row[:2] for row in chosen} == {("influenza", "influenza")}
-    assert {row[2] for row in chosen} == {"pain", "fever"}
+    whole_task = task(method(tiny_model("bert")), benchmark())
+    chosen = {tuple(exchange_answers(whole_task, seed)) for seed in range(20)}
+    assert chosen == {("influenza", None, "pain"), (None, "influenza", "fever")}
 
 
 def test_facts_of_other_splits_are_true_too(tiny_model) -> None:
     tables = benchmark()
     train = probing.queries(["Entecavir treats [Y] ."], ["Fever"]).assign(subject_id="C2")
     train["answer_ids"] = [["A1"]]
+    train["answers"] = [["fever"]]
     tables = BenchmarkTables(tables.queries, tables.candidates, others={"train": train})
     whole_task = task(method(tiny_model("bert")), tables)
-    assert {draw_wrong_answers(whole_task, seed)[2] for seed in range(20)} == {"pain"}
+    assert {exchange_answers(whole_task, seed)[2] for seed in range(20)} == {"pain"}
 
 
 def test_wrong_answers_are_of_the_answers_type(tiny_model) -> None:
     tables = benchmark()
     tables.candidates["type"] = ["symptom", "symptom", "disease", "gene"]
     with pytest.raises(BadInput, match="query q0: every answer of its relation and type is right"):
-        draw_wrong_answers(task(method(tiny_model("bert")), tables), 0)
+        exchange_answers(task(method(tiny_model("bert")), tables), 0)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("aaaabbc"), min_size=1, max_size=3), min_size=2, max_size=30),
+    st.permutations("abc"),
+    st.integers(0, 99),
+)
+def test_a_judge_that_ignores_the_subject_is_right_in_one_half(answers, order, seed) -> None:
+    """Whatever the judge thinks of the answers, however skewed they are."""
+    queries = probing.queries([f"S{number} treats [Y] ." for number in range(len(answers))], ["a"])
+    queries = queries.assign(answers=answers, answer_ids=answers)
+    queries["subject_id"] = queries["subject"] = [f"S{number}" for number in range(len(answers))]
+    whole = Task("r", queries, probing.candidates(["a", "b", "c"]), 10, {"facts": queries})
+    try:
+        wrong = exchange_answers(whole, seed)
+    except BadInput:
+        return
+    judged = [(names, other) for names, other in zip(answers, wrong, strict=True) if other]
+    assert all(other not in names for names, other in judged)
+    assert sorted(names[0] for names, _ in judged) == sorted(other for _, other in judged)
+    right = sum(order.index(names[0]) < order.index(other) for names, other in judged)
+    assert right == len(judged) / 2
 
 
 @pytest.mark.parametrize(
@@ -323,7 +342,3 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
     assert reliability.table({"taught": other}).empty
-
-
-def test_it_is_not_asked_without_subjects():
-    assert not issubclass(Judgment.Settings, RankingSettings)

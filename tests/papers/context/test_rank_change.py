@@ -14,7 +14,6 @@ from helpers import probing, tiny
 from helpers.typos import check_typo, edited, own_params
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import masked
 from medprobe.engine.load import load
@@ -239,10 +238,6 @@ def test_the_control_is_refused_where_no_context_is_shown(tiny_model: Callable[.
     queries = steps().drop(columns="shown")
     with pytest.raises(BadInput, match=r"no column shown.*; set copy_control: false"):
         ask(method(tiny_model("bert")), queries)
-
-
-def test_it_is_not_asked_without_subjects() -> None:
-    assert not issubclass(RankChange.Settings, RankingSettings)
 
 
 def test_models_that_write_the_name_alone_are_refused(tmp_path: Path) -> None:

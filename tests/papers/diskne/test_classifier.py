@@ -14,7 +14,6 @@ from medprobe import metrics
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.settings import RankingSettings
 from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
 from medprobe.methods import Task
 from medprobe.metrics import Scoring
@@ -286,10 +285,6 @@ def test_settings_are_the_papers() -> None:
     assert (settings.learning_rate, settings.batch, settings.epochs) == (2e-5, 8, 8)
     assert settings.max_length == 256
     assert len(settings.seeds) == 3
-
-
-def test_it_is_not_asked_without_subjects() -> None:
-    assert not issubclass(Classifier.Settings, RankingSettings)
 
 
 def test_a_benchmark_without_examples_is_refused_before_any_stage_runs(tmp_path: Path) -> None:

@@ -47,5 +47,5 @@ def test_paired_tests_compare_what_the_family_says() -> None:
         paired_tests(PREDICTIONS, BENCHMARKS, PARAMS).query("metric == 'f1'").to_dict("records")
     )
     assert (whole["subset"], row["subset"], row["difference"]) == ("full", "tests", 1)
-    assert (row["n"], row["clusters"], row["p"]) == (2, 2, 0.5)  # two diseases: both for one
+    assert (row["n"], row["units"], row["p"]) == (2, 2, 0.5)  # two diseases: both for one
     assert row["smallest_difference"] == float("inf"), "no difference could be found"

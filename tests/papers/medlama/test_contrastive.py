@@ -18,7 +18,7 @@ from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.core.settings import RankingSettings, parse_section
+from medprobe.core.settings import parse_section
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
 from medprobe.papers.medlama.checkpoints import REWIRED
@@ -488,10 +488,6 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
         for k, share in zip((1, 5, 10), accuracies, strict=True):
             hits = predictions[predictions["rank"] <= k].groupby("query_id")["hit"].any()
             assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)
-
-
-def test_it_ranks_so_that_it_can_be_asked_without_subjects() -> None:
-    assert issubclass(Contrastive.Settings, RankingSettings)
 
 
 def test_the_library_ranks_names_as_by_hand(tiny_model: Callable[[str], Path]) -> None:

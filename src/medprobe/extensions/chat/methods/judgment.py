@@ -9,6 +9,7 @@ models, compare the likelihoods of the two statements.
 """
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -21,7 +22,7 @@ from pydantic import Field
 from scipy.special import expit
 
 from medprobe.backends import finder
-from medprobe.core.answers import collect_facts, list_wrong_answers
+from medprobe.core.answers import collect_facts
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
@@ -110,17 +111,19 @@ class Judgment(Method):
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """Return two rows per query: its first answer and a wrong one, with P(true) as `score`.
 
-        The wrong one is drawn by the seed from the relation's answers of the same type that are no
-        answer for any name of the subject.
+        The wrong one is the first answer of another query (`exchange_answers`). Queries that no
+        other can exchange answers with are left out.
 
         Raises:
-            BadInput: there is no wrong answer, or a statement does not fit into the model's window.
+            BadInput: no two queries can exchange their answers, or a statement does not fit into
+                the model's window.
         """
+        wrong = exchange_answers(task, self.seed)
+        is_judged = [name is not None for name in wrong]
+        task = replace(task, queries=task.queries[is_judged].reset_index(drop=True))
         pairs = [
-            (row.answers[0], wrong)
-            for row, wrong in zip(
-                task.queries.itertuples(), draw_wrong_answers(task, self.seed), strict=True
-            )
+            (answers[0], name)
+            for answers, name in zip(task.queries["answers"], filter(None, wrong), strict=True)
         ]
         prompts = task.queries["prompt"]
         statements = [
@@ -188,13 +191,61 @@ def _compare_likelihoods(log_probs: Sequence[Sequence[float]]) -> list[float]:
     )
 
 
-def draw_wrong_answers(task: Task, seed: int) -> list[str]:
-    """For each query a name that is no answer; see `Judgment.predict`."""
-    pools = list_wrong_answers(task.queries, task.tables[FACTS], task.candidates, task.normalise)
-    drawn_names = []
-    for prompt, label, pool in zip(task.queries["prompt"], task.query_labels, pools, strict=True):
-        if not pool:
-            problem = "every answer of its relation and type is right for it"
-            raise BadInput(label, problem, "leave the relation out")
-        drawn_names.append(random.Random(f"{seed} {prompt}").choice(pool))
-    return drawn_names
+def exchange_answers(task: Task, seed: int) -> list[str | None]:
+    """Give each query the first answer of another one, which gets its own in return.
+
+    Each answer is wrong as often as it is right. So a judge that does not look at the subject,
+    whatever it thinks of the answers, judges exactly one half right. Two queries can exchange
+    answers of one type that are wrong for any name of the other's subject; those with the most
+    frequent answers choose first, and among their partners the seed draws.
+
+    Args:
+        task: of one relation, with all that is true of it in its table `FACTS`.
+        seed: of the draw.
+
+    Returns:
+        A wrong answer for each query; None for one that is left without a partner.
+
+    Raises:
+        BadInput: no two queries can exchange their answers.
+    """
+    types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
+    right = _right_answers(task)
+    names = [answers[0] for answers in task.queries["answers"]]
+    frequency = Counter(map(task.normalise, names))
+    order = [*range(len(names))]
+    random.Random(f"{seed} {task.name}").shuffle(order)
+    order.sort(key=lambda query: -frequency[task.normalise(names[query])])
+    wrong: list[str | None] = [None] * len(names)
+    for place, query in enumerate(order):
+        if wrong[query] is None:
+            for other in reversed(
+                order[place + 1 :]
+            ):  # rare answers first: frequent ones need them
+                if (
+                    wrong[other] is None
+                    and types.get(names[query]) == types.get(names[other])
+                    and task.normalise(names[other]) not in right[query]
+                    and task.normalise(names[query]) not in right[other]
+                ):
+                    wrong[query], wrong[other] = names[other], names[query]
+                    break
+    if not any(wrong):
+        problem = "every answer of its relation and type is right for it"
+        raise BadInput(task.query_labels[0], problem, "leave the relation out")
+    return wrong
+
+
+def _right_answers(task: Task) -> list[set[str]]:
+    """For each query the names that any fact says of any name of its subject."""
+    facts = task.tables[FACTS]
+    right: dict[str, set[str]] = {}
+    for subject, identifier, answers in zip(
+        facts["subject"], facts["subject_id"], facts["answers"], strict=True
+    ):
+        for key in {f"name {subject}", f"id {identifier}" if identifier else ""} - {""}:
+            right.setdefault(key, set()).update(map(task.normalise, answers))
+    return [
+        right.get(f"name {row.subject}", set()) | right.get(f"id {row.subject_id}", set())
+        for row in task.queries.itertuples()
+    ]

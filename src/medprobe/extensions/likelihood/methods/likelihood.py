@@ -135,15 +135,15 @@ class Likelihood(Method):
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
         own = [*map(tuple, self._answer_indices(task, names))]
-        asked = [(row, False, answers) for row, answers in enumerate(own)]
+        asked = [(place, False, answers) for place, answers in enumerate(own)]
         if not self._lists(task):
             donors = draw_other(subject_families(task.queries), self.seed)
-            asked += [(row, True, own[donor]) for row, donor in enumerate(donors) if donor >= 0]
+            asked += [(place, True, own[donor]) for place, donor in enumerate(donors) if donor >= 0]
         prompts, query_ids = (task.queries[name].tolist() for name in ("prompt", "query_id"))
-        keys = [(prompts[row], answers) for row, _, answers in asked]
+        keys = [(prompts[place], answers) for place, _, answers in asked]
         label_by_key: dict[tuple[str, tuple[int, ...]], str] = {}
-        for key, (row, *_) in zip(keys, asked, strict=True):
-            label_by_key.setdefault(key, task.query_labels[row])
+        for key, (place, *_) in zip(keys, asked, strict=True):
+            label_by_key.setdefault(key, task.query_labels[place])
         labels = [*label_by_key.values()]
         aim = Ranking(
             names,
@@ -155,7 +155,7 @@ class Likelihood(Method):
         inputs = self.ranker.tokenize([prompt for prompt, _ in label_by_key], labels)
         rankings = self.ranker.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
-        for (row_number, is_other, answers), key in zip(asked, keys, strict=True):
+        for (place, is_other, answers), key in zip(asked, keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
@@ -167,7 +167,7 @@ class Likelihood(Method):
                 named_scores = [(names[i], score) for i, score in ranked_names]
                 right = {names[i] for i in answers}
                 name = shuffled_name(variant) if is_other else variant
-                for row in ranking.prediction_rows(query_ids[row_number], named_scores, name):
+                for row in ranking.prediction_rows(query_ids[place], named_scores, name):
                     if aim.ahead:
                         rank_columns["hit"] = row["prediction"] in right
                     yield {**row, **rank_columns}
