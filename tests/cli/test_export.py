@@ -77,7 +77,7 @@ def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(page_results
     assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\ddagger$\\{\scriptsize [" in latex
 
 
-def test_who_is_not_shown_to_beat_the_prior_is_marked(
+def test_who_is_not_shown_to_be_above_shuffled_is_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(tmp_path, monkeypatch)
@@ -91,12 +91,12 @@ def test_who_is_not_shown_to_beat_the_prior_is_marked(
     assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
     path = Path("reports/significance.csv")
     tests = pd.read_csv(path)
-    tests.loc[tests["model_a"] == "taught", "p_relation_holm"] = 0.01
+    tests.loc[tests["model_a"] == "taught", "p_holm"] = 0.01
     tests.to_csv(path, index=False)
     table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv")))
     unbeaten = table.set_index(["model", "method"])["unbeaten"]
     assert unbeaten["untaught", "contrastive"] and not unbeaten["taught", "contrastive"]
-    assert not unbeaten["baseline", "prior"]
+    assert not unbeaten["baseline", "majority"]
 
 
 def test_latex_is_well_formed(page_results: Results) -> None:

@@ -72,7 +72,7 @@ def many_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     results = Results(
         comparison=pd.concat(copies, ignore_index=True).fillna({"subset": ""}),
         significance=tables["significance"],
-        priors=tables["comparison"][tables["comparison"]["model"] == BASELINE],
+        baselines=tables["comparison"][tables["comparison"]["model"] == BASELINE],
         benchmarks={"made_up": METADATA},
     )
     folder = tmp_path_factory.mktemp("many")
@@ -90,7 +90,7 @@ def single_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> di
         results = Results(
             comparison=table[table["model"] == model],
             significance=tests,
-            priors=of_baseline,
+            baselines=of_baseline,
             benchmarks={"made_up": METADATA},
         )
         pages[model] = tmp_path_factory.mktemp(model)

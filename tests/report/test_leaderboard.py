@@ -88,8 +88,8 @@ def test_what_a_coin_reaches_is_no_headline() -> None:
     metadata = {"facts": replace(METADATA, primary_metric="acc_at_10")}
     for guessing, metric in ((0.5, "acc_at_1"), (0.4, "acc_at_10")):
         chance = {**row("facts", BASELINE, guessing, CHANCE), "metric": "acc_at_10"}
-        priors = pd.DataFrame([chance], columns=COMPARISON)
-        page_results = replace(results(rows, []), benchmarks=metadata, priors=priors)
+        baselines = pd.DataFrame([chance], columns=COMPARISON)
+        page_results = replace(results(rows, []), benchmarks=metadata, baselines=baselines)
         assert page_results.headline("facts") == metric
 
 

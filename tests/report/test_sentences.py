@@ -20,11 +20,10 @@ from medprobe.metrics.significance import (
     LEVEL,
     SIGNIFICANCE,
     average_by_query,
-    decisive_p,
     significance,
 )
 from medprobe.metrics.summary import summarise, weighted
-from medprobe.report import leaderboard
+from medprobe.report import leaderboard, verdicts
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.results import Results
@@ -129,12 +128,12 @@ def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
     }
     page_results = results(systems, "acc_at_1")
     test = page_results.significance.iloc[0]
-    assert test["p_holm"] < 1e-6 and test["p_relation_holm"] > LEVEL
+    assert test["p_holm"] > LEVEL
     text = "".join(
         line for part in differences.section(page_results, "facts") for line in lines(part)
     )
     assert "| full | models under one method | 1 | 0 |" in text
-    text_of_p = p_value(test["p_relation_holm"]).removeprefix("p = ")
+    text_of_p = p_value(test["p_holm"]).removeprefix("p = ")
     assert f"| {text_of_p} | no |" in text
     found = best(page_results)
     entry = leaderboard.table("", [("", found, found.best)])
@@ -147,7 +146,8 @@ def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
     tables = {key: values(x, "acc_at_1_by_answer") for key, x in systems.items()}
     untested = pd.DataFrame(columns=SIGNIFICANCE)
     page_results = results(tables, "acc_at_1_by_answer", significance=untested)
-    (control,) = best(page_results, "acc_at_1_by_answer").baselines
+    control = verdicts.control(page_results, best(page_results, "acc_at_1_by_answer").best)
+    assert control
     assert (control.name, control.value, control.evidence) == ("x:always-true", 0.9, "not tested")
     assert not control.beaten and control.mark == ""
 
@@ -213,7 +213,7 @@ def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
     found = best(page_results, metric)
     rival, test = found.rivals(found.best)[0]
     assert (found.best["model"], rival["model"]) == (first, second)
-    assert test and test.clear == (decisive_p(own_tests).item() < LEVEL)
+    assert test and test.clear == (own_tests["p_holm"].item() < LEVEL)
     assert (MARK in "".join(lines(leaderboard.table("", [("", found, found.best)])))) != test.clear
 
 
@@ -232,12 +232,25 @@ def test_what_is_no_common_quantity_is_not_compared() -> None:
     assert not any("best model" in line for line in page_lines)
 
 
-def test_the_strongest_baseline_counts() -> None:
+def test_answers_to_other_subjects_are_the_control_and_else_the_strongest() -> None:
     systems = {("a", "x"): hits(10, 10), ("a", "x:copy"): hits(1, 10)}
-    tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
-    chance, copy = best(results(tables, "acc_at_10", statistics=counted(20)), "acc_at_10").baselines
-    assert (chance.name, chance.value, chance.beaten) == ("uniform chance", 0.5, True)
-    assert (copy.name, copy.value, copy.beaten) == ("x:copy", 0.1, True)
+    systems |= {("a", "x:always-true"): hits(5, 10), ("a", "x:shuffled"): hits(2, 10)}
+    for value, beaten in ((0.2, True), (0.5, True)):
+        tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
+        page_results = results(tables, "acc_at_10")
+        control = verdicts.control(page_results, best(page_results, "acc_at_10").best)
+        assert control and (control.value, control.beaten) == (value, beaten)
+        systems.pop(("a", "x:shuffled"), None)
+
+
+def test_baselines_orient_and_are_not_tested() -> None:
+    page_results = results({("a", "x"): values(hits(3, 10), "acc_at_1")}, "acc_at_1")
+    majority = page_results.comparison.assign(model="baseline", method="majority", value=0.25)
+    page_results = replace(page_results, baselines=majority)
+    found = best(page_results)
+    assert verdicts.control(page_results, found.best) is None
+    assert verdicts.baselines(page_results, found.best) == {"the majority baseline": 0.25}
+    assert "| 25.0 |" in "".join(lines(leaderboard.table("", [("", found, found.best)])))
 
 
 def test_what_repeats_another_variant_digit_for_digit_is_shown_once() -> None:

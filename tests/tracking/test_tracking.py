@@ -15,8 +15,7 @@ from medprobe.core import lineage
 from medprobe.core.params import ModelParams, Models, TrackParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
-from medprobe.metrics.significance import SIGNIFICANCE, decisive_p
-from medprobe.pipeline.stages.baseline import baseline
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_one
 from medprobe.tracking import pages
@@ -205,8 +204,8 @@ def test_paired_tests_are_a_run_of_each_benchmark() -> None:
     place = "tests/contrastive/taught - untaught"
     metrics = run.data.metrics
     assert metrics[f"{place}/difference"] == pytest.approx(0.7)
-    decisive = decisive_p(pd.read_parquet("outputs/significance.parquet"))
-    assert metrics[f"{place}/p"] in decisive.to_list() and 0 < metrics[f"{place}/p"] < 0.05
+    corrected = pd.read_parquet("outputs/significance.parquet")["p_holm"]
+    assert metrics[f"{place}/p"] in corrected.to_list() and 0 < metrics[f"{place}/p"] < 0.05
     assert len([name for name in metrics if name.endswith("/difference")]) == 2  # and of original
     assert run.data.params["confidence"] == "0.95"
     table = pd.read_csv(next(Path("mlruns").rglob("significance.csv")))
@@ -214,24 +213,21 @@ def test_paired_tests_are_a_run_of_each_benchmark() -> None:
     assert {"taught", "untaught"} == {*table["model_a"], *table["model_b"]}
 
 
-def test_runs_have_their_difference_to_the_strongest_baseline(store: Path) -> None:
-    baseline("made_up")
+def test_runs_have_their_difference_to_shuffled_answers(store: Path) -> None:
     significance(PARAMS)
     track(PARAMS)
     tests = pd.read_parquet("outputs/significance.parquet")
-    rows = tests[(tests["model_b"] == "baseline") & (tests["metric"] == "acc_at_1")]
-    rows = rows[(rows["model_a"] == "taught") & (rows["method_a"] == "contrastive")]
-    assert {*rows["method_b"]} == {"prior", "any_answer", "chance"}
-    row = rows.loc[rows["difference"].idxmin()]
+    rows = tests[(tests["metric"] == "acc_at_1") & (tests["model_a"] == "taught")]
+    [row] = rows[rows["method_b"] == "contrastive:shuffled"].to_dict("records")
     metrics = by_model()["taught"].data.metrics
-    assert metrics["above_baseline"] == pytest.approx(row["difference"])
-    assert metrics["p_above_baseline"] == pytest.approx(row[["p_holm", "p_relation_holm"]].max())
-    recorded = json.loads(Path("metrics/above_baseline.json").read_text(encoding="utf-8"))
+    assert metrics["above_shuffled"] == pytest.approx(row["difference"])
+    assert metrics["p_above_shuffled"] == pytest.approx(row["p_holm"])
+    recorded = json.loads(Path("metrics/above_control.json").read_text(encoding="utf-8"))
     (numbers,) = [models["taught"]["contrastive"] for models in recorded.values()]
-    assert numbers["difference"] == pytest.approx(metrics["above_baseline"], abs=1e-6)
-    assert numbers["p"] == pytest.approx(metrics["p_above_baseline"], abs=1e-6)
+    assert numbers["above_shuffled"] == pytest.approx(metrics["above_shuffled"], abs=1e-6)
+    assert numbers["p"] == pytest.approx(metrics["p_above_shuffled"], abs=1e-6)
     track(PARAMS)
-    history = connect().get_metric_history(by_model()["taught"].info.run_id, "above_baseline")
+    history = connect().get_metric_history(by_model()["taught"].info.run_id, "above_shuffled")
     assert len(history) == 1
 
 

@@ -25,6 +25,7 @@ from medprobe.extensions.chat.metrics import judgment
 from medprobe.methods import Task
 from medprobe.metrics import Scoring
 from medprobe.report.sections import calibration
+from medprobe.report.verdicts import control
 from report.test_calibration import results as calibrated
 from report.test_sentences import best, hits, results, values
 
@@ -310,8 +311,9 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
 
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
-    [coin] = best(results(systems, "judged_right"), "judged_right").baselines
-    assert (coin.value, coin.beaten) == (0.5, False)
+    page_results = results(systems, "judged_right")
+    coin = control(page_results, best(page_results, "judged_right").best)
+    assert coin and (coin.value, coin.beaten) == (0.5, False)
 
 
 def test_calibration_goes_by_the_metrics_of_judgments() -> None:
