@@ -3,7 +3,8 @@
 A model that does not look at the subject, whatever it knows of how usual answers are, scores the
 same with the answers to its own subjects and to others (control tasks: Hewitt and Liang 2019).
 Models answer alike for names that are alike, and the truth often is alike, too. Whole families of
-names are therefore exchanged (blocks: Winkler et al. 2015); single queries would make chance look smaller than it is.
+names are therefore exchanged (blocks: Winkler et al. 2015); single queries would make chance look
+smaller than it is.
 """
 
 from collections import Counter
