@@ -26,7 +26,9 @@ def test_a_cluster_is_of_one_family_and_a_family_is_a_word_of_its_name(
     queries.index = queries.index[::-1] + 7
     families = name_families(queries)
     assert families.index.equals(queries.index)
-    first = queries.groupby("cluster")["subject"].first()
+    first = (
+        queries.sort_values("subject").drop_duplicates("cluster").set_index("cluster")["subject"]
+    )
     for cluster, labels in families.groupby(queries["cluster"]):
         assert labels.nunique() == 1
         assert labels.iloc[0] in first[cluster].casefold().replace(",", "").split()
@@ -47,6 +49,11 @@ def test_a_subject_keeps_its_family_in_relations_where_its_last_word_is_rare() -
     names = ["A gene", "B gene", "A gene", "gout", "C gene", "flu", "pain"]
     queries = table(names, ["r"] * 2 + ["s"] * 5, [*"aba", "gout", "c", "flu", "pain"])
     assert name_families(queries).tolist() == ["a", "b", "a", "gout", "gene", "flu", "pain"]
+
+
+def test_without_names_each_subject_is_a_family() -> None:
+    queries = table(["", "", "-", ""], ["r"] * 4, [*"abca"])
+    assert name_families(queries).tolist() == [*"abca"]
 
 
 def every_exchange(hits: np.ndarray, families: np.ndarray) -> list[float]:

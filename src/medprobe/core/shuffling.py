@@ -27,7 +27,7 @@ def name_families(queries: pd.DataFrame) -> pd.Series:
 
     Args:
         queries: Columns `subject`, `relation` and `cluster`. All queries of a cluster are of one
-            family, that of its first name.
+            family, that of its first name in the alphabet. One without a name is a family.
 
     Returns:
         The labels, with the index of `queries`.
@@ -39,8 +39,8 @@ def name_families(queries: pd.DataFrame) -> pd.Series:
     >>> name_families(table.assign(subject=table["subject"] + " Gene")).tolist()
     ['carcinoma', 'lung', 'carcinoma', 'gout']
     """
-    names = queries.drop_duplicates("cluster").set_index("cluster")["subject"]
-    words = {cluster: _words(name) for cluster, name in names.items()}
+    names = queries.groupby("cluster")["subject"].min()
+    words = {cluster: _words(name) or [cluster] for cluster, name in names.items()}
     telling = dict(words)
     for _, clusters in queries.groupby("relation")["cluster"]:
         for cluster, left in _without_common_ends(words, clusters.unique()):
@@ -50,7 +50,7 @@ def name_families(queries: pd.DataFrame) -> pd.Series:
 
 def _words(name: str) -> list[str]:
     words = (word.strip(punctuation) for word in name.casefold().split())
-    return [word for word in words if word] or [name]
+    return [word for word in words if word]
 
 
 def _without_common_ends(

@@ -2,7 +2,8 @@
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`. Intervals answer for the relation: they draw answers as well as subjects (`two_way`).
+`std`. Intervals answer for the relation: they draw answers as well as families of subjects
+(`two_way`).
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ import pandas as pd
 
 from medprobe.core.commonest import answer_keys
 from medprobe.core.errors import BadInput
+from medprobe.core.shuffling import name_families
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.intervals import (
@@ -35,13 +37,13 @@ DIGITS: Final = 6
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     """The query table of a benchmark with two columns that say what is drawn together.
 
-    `cluster` is the value of the column named so, the first entry of a list; `answer` the relation
-    with the first answer's id, or its name where it has none. A query without an entry is a cluster
-    of its own.
+    `cluster` is a family of subjects whose names end alike (`name_families`); `answer` the relation
+    with the first answer's id, or its name where it has none. A query without an answer is alone.
 
     Args:
         benchmark: the benchmark's folder.
-        cluster: the column whose equal values are one cluster.
+        cluster: the column whose equal values are one subject; of a list, its first entry. A query
+            without an entry has a subject of its own.
 
     Raises:
         BadInput: there is no such column.
@@ -55,7 +57,8 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     columns = {
         name: column.where(column != "", queries["query_id"]) for name, column in entries.items()
     }
-    return queries.assign(**columns)
+    queries = queries.assign(**columns)
+    return queries.assign(cluster=name_families(queries))
 
 
 def _first_entry(entry: object) -> str:
