@@ -1,6 +1,6 @@
-"""Answers given to other subjects: name families, and what the permutation test promises."""
+"""Answers exchanged between families of names: what depends on the subject, and what does not."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
@@ -8,32 +8,132 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.core.shuffling import draw_other, name_families, permutation_p, shuffled_means
+from medprobe.core.shuffling import (
+    draw_other,
+    expected_hits,
+    name_families,
+    permutation_p,
+    shuffled_means,
+)
 
 WORLDS = 120
 
-
-def families(*names: str, clusters: str | None = None) -> list[str]:
-    table = pd.DataFrame({"relation": "r", "subject": names})
-    return name_families(table.assign(cluster=[*(clusters or names)])).tolist()
+WORDS = ["carcinoma", "Carcinoma", "lung", "gene", "Gene,", "acute", "2"]
+NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)
 
 
-def test_a_word_in_which_most_subjects_end_tells_nothing() -> None:
-    assert families("BRX2 Gene", "Kal1 gene", "TP9 Gene", "velotrine") == [
-        *("brx2 gene", "kal1 gene", "tp9 gene", "velotrine"),
-    ]
-    assert families("big red gene", "red gene", "gene", "gout") == [
-        *("red gene", "red gene", "gene", "gout"),
-    ]
+def table(names: list[str], relations: list[str], clusters: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({"subject": names, "relation": relations, "cluster": clusters})
 
 
-def test_all_names_of_a_subject_are_of_one_family() -> None:
-    found = families("Lung carcinoma", "Pulmonary cancer", "Skin cancer", clusters="aab")
-    assert found[0] == found[1]
+@given(st.lists(st.tuples(NAMES, st.sampled_from("rs"), st.sampled_from("abcdef")), min_size=1))
+def test_a_cluster_is_of_one_family_and_a_family_is_a_word_of_its_name(
+    rows: list[tuple[str, str, str]],
+) -> None:
+    queries = table(*map(list, zip(*rows, strict=True)))  # type: ignore[arg-type]
+    queries.index = queries.index[::-1] + 7
+    families = name_families(queries)
+    assert families.index.equals(queries.index)
+    first = (
+        queries.sort_values("subject").drop_duplicates("cluster").set_index("cluster")["subject"]
+    )
+    for cluster, labels in families.groupby(queries["cluster"]):
+        assert labels.nunique() == 1
+        assert labels.iloc[0] in first[cluster].casefold().replace(",", "").split()
 
 
-def test_names_without_words_are_families_of_their_own() -> None:
-    assert families("", "+", clusters="ab") == ["a", "b"]
+@pytest.mark.parametrize(
+    ("others", "family"),
+    [(["Aspirin"] * 3, "gene"), (["XR1 Gene", "Aspirin"], "gb2"), (["One gene"] * 3, "gb2")],
+    ids=["few share the last word", "most share it", "each other one does"],
+)
+def test_a_last_word_that_most_subjects_share_tells_nothing(others: list[str], family: str) -> None:
+    names = ["GB2 gene", *others]
+    clusters = [str(number) for number in range(len(names))]
+    assert name_families(table(names, ["r"] * len(names), clusters))[0] == family
+
+
+def test_a_subject_keeps_its_family_in_relations_where_its_last_word_is_rare() -> None:
+    names = ["A gene", "B gene", "A gene", "gout", "C gene", "flu", "pain"]
+    queries = table(names, ["r"] * 2 + ["s"] * 5, [*"aba", "gout", "c", "flu", "pain"])
+    assert name_families(queries).tolist() == ["a", "b", "a", "gout", "gene", "flu", "pain"]
+
+
+def test_without_names_each_subject_is_a_family() -> None:
+    queries = table(["", "", "-", ""], ["r"] * 4, [*"abca"])
+    assert name_families(queries).tolist() == [*"abca"]
+
+
+def every_exchange(hits: np.ndarray, families: np.ndarray) -> list[float]:
+    """The accuracies under all permutations and rotations, written out."""
+    members = [np.flatnonzero(families == code) for code in np.unique(families)]
+    means = []
+    for givers in permutations(members):
+        # a family of two that gives to one of three weighs as much as one of six would
+        for turns in product(range(12), repeat=len(members)):
+            total = sum(
+                hits[query, giver[(place + turn) % len(giver)]]
+                for own, giver, turn in zip(members, givers, turns, strict=True)
+                for place, query in enumerate(own)
+            )
+            means.append(float(total) / len(families))
+    return means
+
+
+def test_drawn_permutations_are_those_of_whole_families() -> None:
+    draw = np.random.default_rng(1)
+    hits = (draw.random((7, 7)) < 0.3) | np.eye(7, dtype=bool)
+    families = np.array([5, 0, 5, 2, 0, 5, 2])
+    means = np.array(every_exchange(hits, families))
+    observed, expected, p = permutation_p([hits], [families], permutations=20_000, seed=3)
+    assert observed == 1
+    assert expected == pytest.approx(means.mean())
+    assert expected == pytest.approx(expected_hits(hits, families).mean())
+    as_far = (np.abs(means - means.mean()) >= 1 - means.mean() - 1e-9).mean()
+    assert p == pytest.approx(as_far, abs=0.01)
+
+
+def answered(subjects_answers: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    return np.asarray(subjects_answers[:, None] == lists[None, :])
+
+
+def test_one_list_for_all_subjects_is_never_above_however_good_it_is() -> None:
+    answers = np.array([0] * 9 + [1, 2, 3])
+    hits = answered(answers, np.zeros(12, int))
+    assert permutation_p([hits] * 2, [np.arange(12)] * 2, seed=0) == (0.75, 0.75, 1.0)
+
+
+def test_a_habit_by_family_is_no_knowledge_and_a_tenth_of_the_facts_is() -> None:
+    draw = np.random.default_rng(2)
+    families = np.repeat(np.arange(40), draw.integers(1, 12, 40))
+    alarms, alarms_by_query, found = [], [], []
+    for seed in range(60):
+        truth = np.where(
+            draw.random(len(families)) < 0.7,
+            draw.integers(0, 5, 40)[families],  # the truth is alike in a family, too
+            draw.integers(0, 5, len(families)),
+        )
+        habit = draw.integers(0, 5, 40)[families]
+        knows = np.where(draw.random(len(families)) < 0.3, truth, habit)
+        single = np.arange(len(families))
+        for results, lists, blocks in (
+            (alarms, habit, families),
+            (alarms_by_query, habit, single),
+            (found, knows, families),
+        ):
+            hits = answered(truth, lists)
+            results.append(permutation_p([hits], [blocks], permutations=199, seed=seed)[2] < 0.05)
+    assert np.mean(alarms) < 0.15
+    assert np.mean(alarms_by_query) > 0.3
+    assert np.mean(found) > 0.8
+
+
+def test_the_same_seed_draws_the_same_permutations() -> None:
+    draw = np.random.default_rng(4)
+    hits = [draw.random((9, 9)) for _ in range(2)]  # means over replicates
+    families = [np.arange(9) // 2, np.arange(9) // 3]
+    first, again = (permutation_p(hits, families, permutations=99, seed=5) for _ in range(2))
+    assert first == again
 
 
 CODES = st.lists(st.integers(0, 3), min_size=2, max_size=7).map(
@@ -59,18 +159,6 @@ def test_another_query_is_of_another_family_and_each_family_gives_once(codes, se
     givers = {(own, codes[donor]) for own, donor in zip(codes, donors, strict=True)}
     assert all(own != giver for own, giver in givers)
     assert sorted(own for own, _ in givers) == sorted(giver for _, giver in givers)
-
-
-def test_p_is_that_of_all_permutations() -> None:
-    """Four families of one query: all 24 orders, listed."""
-    hits = np.array([[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 1, 0], [1, 0, 0, 0]], float)
-    orders = [*permutations(range(4))]
-    totals = np.array([hits[range(4), order].mean() for order in orders])
-    observed = hits.diagonal().mean()
-    exact = 2 * min((totals >= observed).mean(), (totals <= observed).mean())
-    found = permutation_p([hits], [np.arange(4)], permutations=20_000, seed=1)
-    assert found[0] == observed
-    assert found[2] == pytest.approx(min(1, exact), abs=0.02)
 
 
 def share_above(answer_lists, truth, codes, seed: int) -> float:

@@ -10,7 +10,7 @@ from scipy import stats
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
 from medprobe.metrics.summary import summarise
-from medprobe.metrics.two_way import TwoWayTest, jackknife, paired_test, variances
+from medprobe.metrics.two_way import TwoWayTest, jackknife, paired_test
 
 rows = st.lists(
     st.tuples(
@@ -41,36 +41,45 @@ def squares(shares: list[float], clusters: list[object]) -> float:
 
 
 @given(rows)
-def test_variances_are_those_of_loops_over_clusters(columns: list[np.ndarray]) -> None:
+def test_p_is_that_of_loops_over_clusters(columns: list[np.ndarray]) -> None:
     differences, weights, subjects, answers = columns
-    shares = [*map(float, differences * weights)]
+    test = result(*columns)
+    shares = [*map(float, differences * weights / weights.sum())]
     by_subject, by_answer, by_pair = (
         squares(shares, list(clusters))
         for clusters in (subjects, answers, zip(subjects, answers, strict=True))
     )
-    once, twice = variances(np.array(shares)[:, None], subjects, answers)
-    assert once[0] == pytest.approx(by_subject)
-    assert twice[0] == pytest.approx(max(by_subject, by_answer, by_subject + by_answer - by_pair))
-    assert twice[0] >= once[0]
+    variance = max(by_subject, by_answer, by_subject + by_answer - by_pair)
+    if test.units > 2 and variance > 1e-12:
+        t = abs(sum(shares)) / np.sqrt(variance)
+        assert test.p == pytest.approx(2 * stats.t.sf(t, test.units - 1))
+    else:
+        assert test.p == 1
+
+
+@given(rows, st.floats(-1.5, 1.5))
+def test_the_interval_has_the_differences_that_are_not_rejected(
+    columns: list[np.ndarray], tested: float
+) -> None:
+    differences, *about = columns
+    low, high = result(*columns)[1:3]
+    p = result(differences - tested, *about).p
+    if not np.isnan(low) and min(abs(tested - low), abs(tested - high)) > 1e-6:
+        assert (low < tested < high) == (p > 0.05)
 
 
 def test_a_worked_example() -> None:
-    """Six queries of three subjects, two each, and of three answers, two each, in a ring.
+    """Twelve queries of six subjects, two each, and of six answers, two each, in a ring.
 
-    The shares are 2, 1, 1, 0, 1 and 1 sixths. Sums by subject are 3, 1 and 2, by answer 3 (queries
-    6 and 1), 2 and 1; each pair of them has one query. So the variance around 0 is
-    (14 + 14 - 8) / 36, and the mean is 1.
+    The shares are 2, 0, 2, 0, ... twelfths. Each subject's sum is 2, and so is each answer's; six
+    pairs have 2 and six 0. So the variance around 0 is (24 + 24 - 24) / 144, and the mean is 1.
     """
-    differences = np.array([2.0, 1, 1, 0, 1, 1])
-    subjects, answers = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 0])
-    test = result(differences, np.ones(6), subjects, answers)
-    assert test.units == 3
-    assert test.p == pytest.approx(2 * stats.t.sf(1 / np.sqrt(20 / 36), 2))
-    # Around the mean the shares are 1, 0, 0, -1, 0, 0: by subject 1, -1, 0, by answer 1, 0, -1.
-    reach = stats.t.ppf(0.975, 2) * np.sqrt(2 / 36)
-    assert (test.low, test.high) == pytest.approx((1 - reach, 1 + reach))
-    needed = (stats.t.ppf(0.975, 2) + stats.norm.ppf(0.8)) * np.sqrt(2 / 36)
-    assert test.smallest_difference == pytest.approx(needed, rel=1e-4)
+    differences = np.array([2.0, 0] * 6)
+    subjects = np.arange(12) // 2
+    answers = (np.arange(12) + 1) // 2 % 6
+    test = result(differences, np.ones(12), subjects, answers)
+    assert test.units == 6
+    assert test.p == pytest.approx(2 * stats.t.sf(1 / np.sqrt(24 / 144), 5))
 
 
 @given(rows, st.randoms(use_true_random=False))
@@ -107,14 +116,47 @@ def test_subjects_and_answers_stand_alike(columns: list[np.ndarray]) -> None:
 def test_where_each_query_has_an_answer_of_its_own_it_is_the_one_way_t(
     values: list[float],
 ) -> None:
-    """With the variance of n instead of n - 1, as cluster-robust variances have it."""
+    """With the variance around the mean that is tested."""
     differences, one_each = np.array(values), np.arange(len(values))
     n, mean = len(values), differences.mean()
     test = result(differences, np.ones(n), one_each, one_each)
-    reach = stats.t.ppf(0.975, n - 1) * differences.std() / np.sqrt(n)
-    assert (test.low, test.high) == pytest.approx((mean - reach, mean + reach))
+    t = stats.t.ppf(0.975, n - 1)
+    if n > t**2:
+        reach = t * differences.std() / np.sqrt(n - t**2)
+        assert (test.low, test.high) == pytest.approx((mean - reach, mean + reach))
+    else:
+        assert np.isnan([test.low, test.high]).all()
     error = np.sqrt((differences**2).sum()) / n
     assert test.p == pytest.approx(2 * stats.t.sf(abs(mean) / error, n - 1))
+
+
+def test_the_smallest_difference_is_found_four_times_in_five() -> None:
+    draw = np.random.default_rng(0)
+    noise, one_each = draw.normal(size=(600, 40)), np.arange(40)
+    tests = [result(row, np.ones(40), one_each, one_each) for row in noise]
+    true = np.median([test.smallest_difference for test in tests])
+    found = [result(row + true, np.ones(40), one_each, one_each).p < 0.05 for row in noise]
+    assert np.mean(found) == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize("habit", [0.0, 0.8, 2.0])
+@pytest.mark.parametrize("skew", [1.5, 2.0])
+def test_one_relation_with_a_very_common_answer_has_few_false_alarms(
+    skew: float, habit: float
+) -> None:
+    """200 queries of thirty answers, and two equal systems: by p, and by the interval."""
+    draw = np.random.default_rng(5)
+    chances = 1 / np.arange(1, 31) ** skew
+    subjects, outside, alarms = np.arange(200), [], []
+    for _ in range(300):
+        answers = pd.factorize(draw.choice(30, 200, p=chances / chances.sum()))[0]
+        level = habit * draw.normal(size=(2, 30))[:, answers] + draw.normal(size=(2, 200))
+        first, second = (level > 0.5).astype(float)
+        test = result(first - second, np.ones(200), subjects, answers)
+        alarms.append(test.p < 0.05)
+        outside.append(test.low > 0 or test.high < 0)
+    assert np.mean(alarms) < 0.08
+    assert np.mean(outside) < 0.08
 
 
 def test_few_answers_show_nothing() -> None:
@@ -180,7 +222,7 @@ def test_the_jackknife_is_that_of_means_computed_again(columns: list[np.ndarray]
     centre = np.array([hits[group].mean() for group in groups])[relations]
     shares = ((hits - centre) / sizes / len(groups))[:, None]
     result = jackknife(shares, relations, relations, subjects, answers)
-    resampled = variances(shares, subjects, subjects)[0][0]
+    resampled = squares([*shares[:, 0]], [*subjects])
     if resampled > 1e-12:
         both = max(by_subject, by_answer, by_subject + by_answer - by_pair)
         assert result.widening[0] ** 2 * resampled == pytest.approx(both, abs=1e-12)

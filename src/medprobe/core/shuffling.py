@@ -1,23 +1,24 @@
-"""A model's answers given to other subjects: what of its accuracy comes from the subject.
+"""What a model reaches with the answers that it gave to other subjects: what is not the subject's.
 
-A model that does not look at the subject scores the same whether it is scored with its own answers
-or with those that it gave to another subject of the relation, whatever it knows of how usual
-answers are. The idea is that of control tasks (Hewitt and Liang 2019, section 2), and of every
-permutation test.
-
-Models answer alike for subjects whose names are alike ("... carcinoma"), and the truth often does,
-too. So whole *name families* change places: subjects whose names end in the same word.
+A model that does not look at the subject, whatever it knows of how usual answers are, scores the
+same with its answers to its own subjects and to others (control tasks: Hewitt and Liang 2019).
+Models answer alike for names that are alike, and the truth often is alike, too. Whole families of
+names are therefore exchanged (blocks: Winkler et al. 2015); single queries would make chance look
+smaller than it is.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from string import punctuation
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-SHUFFLED = "shuffled"  # the variant that is this control of a method's main variant
-PERMUTATIONS = 1999
-BLOCK = 250  # permutations that are evaluated together
+SHUFFLED: Final = "shuffled"  # the variant that is this control of a method's main variant
+BLOCK: Final = 500_000  # exchanged answers held at a time
+ROUNDING: Final = 1e-9  # means this close are equal
 
 
 def shuffled_name(variant: str) -> str:
@@ -48,51 +49,123 @@ def original_variant(variant: str) -> str:
 
 
 def name_families(queries: pd.DataFrame) -> pd.Series:
-    """Return the name family of each query's subject within its relation.
+    """Label each query with the family of its subject's name: the word that the name ends in.
 
-    It is the last word of the name. A word in which more than half of a relation's subjects end
-    ("... gene") tells nothing, and the word before it is taken as well. All queries of one subject
-    belong to one family, whichever of its names they use. A subject without a name is its own.
+    A last word that more than half of a relation's subjects share tells nothing ("... Gene"). The
+    word before it counts then, in all relations of such a subject.
 
     Args:
-        queries: Columns `relation`, `subject` and `cluster`, which is equal for one subject.
+        queries: Columns `subject`, `relation` and `cluster`. All queries of a cluster are of one
+            family, that of its first name in the alphabet. One without a name is a family.
 
     Returns:
-        A label for each query, equal within a relation for queries of one family.
+        The labels, with the index of `queries`.
 
-    >>> names = ["Lung carcinoma", "Skin Carcinoma", "Gout", "Mild asthma"]
-    >>> table = pd.DataFrame({"relation": "r", "subject": names, "cluster": list("abcd")})
+    >>> names = ["Ovarian Carcinoma", "Carcinoma, lung", "lung carcinoma", "Gout"]
+    >>> table = pd.DataFrame({"subject": names, "relation": "may_treat", "cluster": names})
     >>> name_families(table).tolist()
-    ['carcinoma', 'carcinoma', 'gout', 'asthma']
+    ['carcinoma', 'lung', 'carcinoma', 'gout']
+    >>> name_families(table.assign(subject=table["subject"] + " Gene")).tolist()
+    ['carcinoma', 'lung', 'carcinoma', 'gout']
     """
     names = queries.groupby("cluster")["subject"].min()
-    words = {key: re.findall(r"\w+", name.casefold()) or [key] for key, name in names.items()}
-    families = pd.Series("", queries.index, dtype=object)
+    words = {cluster: _words(name) or [cluster] for cluster, name in names.items()}
+    telling = dict(words)
     for _, clusters in queries.groupby("relation")["cluster"]:
-        lengths = dict.fromkeys(clusters, 1)  # words of each subject's label
-        while True:
-            labels = {key: " ".join(words[key][-size:]) for key, size in lengths.items()}
-            counts = pd.Series(labels).value_counts()
-            usual = {*counts.index[counts > len(labels) / 2]}
-            longer = [
-                key for key, label in labels.items()
-                if label in usual and lengths[key] < len(words[key])
-            ]  # fmt: skip
-            if not longer:
-                break
-            lengths |= {key: lengths[key] + 1 for key in longer}
-        families[clusters.index] = clusters.map(labels)
-    return families
+        for cluster, left in _without_common_ends(words, clusters.unique()):
+            telling[cluster] = min(telling[cluster], left, key=len)
+    return queries["cluster"].map({cluster: left[-1] for cluster, left in telling.items()})
 
 
-def subject_families(queries: pd.DataFrame) -> np.ndarray:
-    """Return the name family of each query of a benchmark, as codes from 0 in order of appearance.
+def _words(name: str) -> list[str]:
+    words = (word.strip(punctuation) for word in name.casefold().split())
+    return [word for word in words if word]
+
+
+def _without_common_ends(
+    words: dict[str, list[str]], clusters: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """The words of each subject of a relation up to the first that tells it from most others."""
+    left = {cluster: words[cluster] for cluster in clusters}
+    while True:
+        [(end, count)] = Counter(own[-1] for own in left.values()).most_common(1)
+        longer = [cluster for cluster, own in left.items() if own[-1] == end and len(own) > 1]
+        if 2 * count <= len(left) or not longer:
+            return iter(left.items())
+        for cluster in longer:
+            left[cluster] = left[cluster][:-1]
+
+
+def permutation_p(
+    hits: Sequence[np.ndarray],
+    families: Sequence[np.ndarray],
+    *,
+    weights: Sequence[float] | None = None,
+    permutations: int = 1999,
+    seed: int,
+) -> tuple[float, float, float]:
+    """Test whether a model's answers fit its own subjects better than others of their relation.
+
+    Families of a relation are permuted. One gets the answers of another in a random rotation,
+    repeated or cut to its size.
 
     Args:
-        queries: Columns `relation`, `subject` and `subject_id`.
+        hits: of each relation, [queries, queries]: does the answer list given to the query of the
+            column hold an answer of the query of the row? Means over replicates will do.
+        families: of each relation, the family of each query, as whole numbers.
+        weights: of each relation in the mean; all count alike if None.
+        permutations: how many are drawn.
+        seed: of the draws.
+
+    Returns:
+        The mean over relations of the observed accuracy, that expected over all permutations, and
+        the two-sided p: the share of permutations, the observed one among them, that are as far
+        from the expectation.
+
+    >>> p = permutation_p([np.eye(8)], [np.arange(8)], permutations=999, seed=0)
+    >>> [float(number) for number in p]
+    [1.0, 0.125, 0.001]
     """
-    subjects = queries["subject_id"].where(queries["subject_id"] != "", queries["subject"])
-    return pd.factorize(name_families(queries.assign(cluster=subjects)))[0]
+    draw = np.random.default_rng(seed)
+    pairs = list(zip(hits, families, strict=True))
+    whole = partial(np.average, axis=0, weights=weights)
+    observed = float(whole([np.diagonal(own).mean() for own in hits]))
+    expected = float(whole([expected_hits(*pair).mean() for pair in pairs]))
+    means = whole([_exchanged(*pair, permutations, draw) for pair in pairs])
+    as_far = np.abs(means - expected) >= abs(observed - expected) - ROUNDING
+    return observed, expected, float((1 + as_far.sum()) / (1 + permutations))
+
+
+def expected_hits(hits: np.ndarray, families: np.ndarray) -> np.ndarray:
+    """The expected hit of each query of a relation over all exchanges of families.
+
+    Each family is as likely to give its answers, and so is each of its lists.
+
+    >>> expected_hits(np.eye(3), np.array([0, 0, 1]))
+    array([0.25, 0.25, 0.5 ])
+    """
+    _, codes, sizes = np.unique(families, return_inverse=True, return_counts=True)
+    return np.asarray(hits @ (1 / (sizes[codes] * len(sizes))))
+
+
+def _exchanged(
+    hits: np.ndarray, families: np.ndarray, permutations: int, draw: np.random.Generator
+) -> np.ndarray:
+    """The accuracy in a relation under each permutation of its families."""
+    order = np.argsort(families, kind="stable")
+    _, starts, sizes = np.unique(families[order], return_index=True, return_counts=True)
+    family = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(order)) - starts[family]
+    cells = np.ascontiguousarray(hits[np.ix_(order, order)]).ravel()
+    rows = len(order) * np.arange(len(order))
+    means = []
+    for done in range(0, permutations, block := max(1, BLOCK // len(order))):
+        few = min(block, permutations - done)
+        giver = draw.permuted(np.tile(np.arange(len(sizes)), (few, 1)), axis=1)
+        turn = draw.integers(sizes[giver])
+        given = (place + turn[:, family]) % sizes[giver][:, family] + starts[giver][:, family]
+        means.append(cells[rows + given].mean(axis=1))
+    return np.concatenate(means)
 
 
 def shuffled_means(hits: np.ndarray, families: np.ndarray) -> np.ndarray:
@@ -116,73 +189,6 @@ def shuffled_means(hits: np.ndarray, families: np.ndarray) -> np.ndarray:
         of_family[:, family] = hits[:, families == family].mean(axis=1)
     others = of_family.sum(axis=1) - of_family[np.arange(len(hits)), families]
     return others / (len(sizes) - 1) if len(sizes) > 1 else np.full(len(hits), np.nan)
-
-
-def permutation_p(
-    hits: Iterable[np.ndarray],
-    families: Iterable[np.ndarray],
-    *,
-    weights: Iterable[float] | None = None,
-    permutations: int = PERMUTATIONS,
-    seed: int = 0,
-) -> tuple[float, float, float]:
-    """Test whether a model's answers fit their own subjects better than others'.
-
-    In each permutation the families of a relation change places: a family gets the answers of
-    another, in a random rotation, repeated or cut to its size.
-
-    Args:
-        hits: for each relation what `shuffled_means` takes; the diagonal is the model's accuracy.
-        families: for each relation the families of its queries, as codes from 0.
-        weights: of each relation in the mean; all alike if None.
-        permutations: how many are drawn.
-        seed: of the draw.
-
-    Returns:
-        The mean over relations of the accuracy, that of its expectation for other subjects, over
-        the queries that have one, and the two-sided p, at least 2 / (1 + permutations).
-    """
-    observed, expected, totals, whole = 0.0, [], np.zeros(permutations), 0.0
-    generator = np.random.default_rng(seed)
-    hits, families = list(hits), list(families)
-    for matrix, codes, weight in zip(hits, families, weights or [1.0] * len(hits), strict=True):
-        order = np.argsort(codes, kind="stable")
-        grouped, rows = matrix[np.ix_(order, order)], np.arange(len(order))
-        observed += weight * float(np.diagonal(grouped).mean())
-        expected.append((weight, float(shuffled_means(matrix, codes).mean())))
-        whole += weight
-        drawn = [
-            grouped[rows, donors].mean(axis=1)
-            for donors in _draw_donors(codes[order], permutations, generator)
-        ]
-        totals += weight * np.concatenate(drawn)
-    known = [(weight, mean) for weight, mean in expected if not np.isnan(mean)]
-    shuffled = sum(weight * mean for weight, mean in known) / (sum(w for w, _ in known) or np.nan)
-    rounding = 1e-9 * whole
-    sides = ((totals >= observed - rounding).sum(), (totals <= observed + rounding).sum())
-    p = min(1.0, 2 * (1 + min(sides)) / (1 + permutations))
-    return observed / whole, shuffled, float(p)
-
-
-def _draw_donors(
-    codes: np.ndarray, permutations: int, generator: np.random.Generator
-) -> Iterator[np.ndarray]:
-    """Draw whose answers each query gets, [permutations, queries], in blocks.
-
-    Args:
-        codes: the family of each query, from 0, in ascending order.
-        permutations: how many are drawn.
-        generator: draws.
-    """
-    sizes = np.bincount(codes)
-    starts = np.cumsum(sizes) - sizes
-    place = np.arange(len(codes)) - starts[codes]
-    for start in range(0, permutations, BLOCK):
-        count = min(BLOCK, permutations - start)
-        giver = generator.permuted(np.tile(np.arange(len(sizes)), (count, 1)), axis=1)
-        turn = (generator.random((count, len(sizes))) * sizes[giver]).astype(int)
-        giver, turn = giver[:, codes], turn[:, codes]
-        yield starts[giver] + (place + turn) % sizes[giver]
 
 
 def draw_other(families: np.ndarray, seed: int) -> np.ndarray:
@@ -212,3 +218,13 @@ def draw_other(families: np.ndarray, seed: int) -> np.ndarray:
     turn = (generator.random(len(sizes)) * sizes[giver]).astype(int)
     source = giver[families]
     return order[starts[source] + (place + turn[families]) % sizes[source]]
+
+
+def subject_families(queries: pd.DataFrame) -> np.ndarray:
+    """Return the name family of each query of a benchmark, as codes from 0 in order of appearance.
+
+    Args:
+        queries: Columns `relation`, `subject` and `subject_id`.
+    """
+    subjects = queries["subject_id"].where(queries["subject_id"] != "", queries["subject"])
+    return pd.factorize(name_families(queries.assign(cluster=subjects)))[0]

@@ -123,15 +123,15 @@ def _strata(
                 found = [{*map(rule, names)} for names in answers[block.index]]
                 hits = _hits(table, listed[listed["query_id"].isin(block.index)], found)
                 share = len(block) / len(rows)
-                strata.append(Stratum(table, pd.factorize(block["family"])[0], hits, share))
+                strata.append(Stratum(table, pd.factorize(block["cluster"])[0], hits, share))
         yield str(subset), strata
 
 
 def _blocks(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """The queries of a relation, whole name families together, in blocks of about LARGEST."""
-    sizes = rows["family"].value_counts().sort_index()
+    sizes = rows["cluster"].value_counts().sort_index()
     block_of = (sizes.cumsum() - sizes) // LARGEST
-    for _, block in rows.groupby(rows["family"].map(block_of)):
+    for _, block in rows.groupby(rows["cluster"].map(block_of)):
         yield block
 
 

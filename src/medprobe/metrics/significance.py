@@ -77,7 +77,7 @@ LEVEL: Final = 0.05  # of significance
 CHANCE: Final = "chance"  # the baseline that guesses
 READINGS: Final = "readings of tables"  # what is counted
 
-TOGETHER: Final = ("cluster", "family", "answer", "relation")  # what is drawn together
+TOGETHER: Final = ("cluster", "answer")  # what is drawn together
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
 
 
@@ -97,7 +97,6 @@ class Differences:
     weights: np.ndarray
     clusters: np.ndarray  # codes from 0
     answers: np.ndarray | None  # codes from 0; None where none are drawn
-    relations: np.ndarray | None = None  # codes from 0
 
     @property
     def n(self) -> int:
@@ -123,7 +122,6 @@ class Differences:
             self.weights,
             self.clusters,
             self.answers,
-            relations=self.relations,
             level=level,
             confidence=confidence,
         )
@@ -371,11 +369,13 @@ def significance(
     rows, differences = [], []
     for subset, pair, first, second in _compare_pairs(systems):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
-        is_control_pair = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
-        for metric, difference in _differences(first, second, across, by_family=is_control_pair):
+        to_shuffled = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
+        for metric, difference in _differences(
+            first, second, across, draws_answers=not to_shuffled
+        ):
             names = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
             numbers = evaluate_difference(difference, params, seed)
-            if is_control_pair:
+            if to_shuffled:
                 tested = (known.get((*system, subset, metric)) for system in (pair.a, pair.b))
                 numbers["p"] = next((p for p in tested if p is not None), numbers["p"])
             rows.append(dict(zip(SIGNIFICANCE, names, strict=False)) | numbers)
@@ -492,12 +492,9 @@ def pair_systems(a: System, b: System) -> SystemPair | None:
 
 
 def _differences(
-    first: pd.DataFrame, second: pd.DataFrame, across: bool, *, by_family: bool
+    first: pd.DataFrame, second: pd.DataFrame, across: bool, *, draws_answers: bool
 ) -> Iterator[tuple[str, Differences]]:
-    """Each tested metric that both have, with its differences.
-
-    With `by_family`, whole name families are drawn, and no answers.
-    """
+    """Each tested metric that both have, with its differences."""
     shared = first.index.intersection(second.index)
     first, second = first.loc[shared], second.loc[shared]
     catalog = metrics.catalog()
@@ -510,13 +507,5 @@ def _differences(
         codes = {name: pd.factorize(rows[name])[0] for name in TOGETHER if name in rows}
         # A control can lack queries. Each of the rest then counts more in the mean over relations.
         weights = np.fmax(rows["weight"], second.loc[rows.index, "weight"]).to_numpy(float)
-        yield (
-            metric,
-            Differences(
-                values[is_defined],
-                weights,
-                codes["family" if by_family else "cluster"],
-                None if by_family else codes.get("answer"),
-                codes.get("relation"),
-            ),
-        )
+        answers = codes.get("answer") if draws_answers else None
+        yield metric, Differences(values[is_defined], weights, codes["cluster"], answers)

@@ -2,7 +2,8 @@
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`. Intervals answer for the relation: they draw answers as well as subjects (`two_way`).
+`std`. Intervals answer for the relation: they draw answers as well as families of subjects
+(`two_way`).
 """
 
 from collections.abc import Sequence
@@ -28,28 +29,21 @@ from medprobe.metrics.two_way import Jackknife, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
-QUERY_KEYS: Final = [
-    "query_id",
-    "subset",
-    "relation",
-    "cluster",
-    "family",
-    "answer",
-]  # of `read_queries`
+QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `read_queries`
 ABOUT: Final = {*KEYS, *QUERY_KEYS, "weight"}  # what is no metric
 DIGITS: Final = 6
 
 
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
-    """The query table of a benchmark with three columns that say what is drawn together.
+    """The query table of a benchmark with two columns that say what is drawn together.
 
-    `cluster` is the value of the column named so, the first entry of a list; `answer` the relation
-    with the first answer's id, or its name where it has none. A query without an entry is a cluster
-    of its own. `family` is the name family of the subject (`core.shuffling`).
+    `cluster` is a family of subjects whose names end alike (`name_families`); `answer` the relation
+    with the first answer's id, or its name where it has none. A query without an answer is alone.
 
     Args:
         benchmark: the benchmark's folder.
-        cluster: the column whose equal values are one cluster.
+        cluster: the column whose equal values are one subject; of a list, its first entry. A query
+            without an entry has a subject of its own.
 
     Raises:
         BadInput: there is no such column.
@@ -64,7 +58,7 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
         name: column.where(column != "", queries["query_id"]) for name, column in entries.items()
     }
     queries = queries.assign(**columns)
-    return queries.assign(family=name_families(queries))
+    return queries.assign(cluster=name_families(queries))
 
 
 def _first_entry(entry: object) -> str:
