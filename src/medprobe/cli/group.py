@@ -111,6 +111,9 @@ class Commands(click.Group):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""
+        for name in ("stdout", "stderr"):  # None where the shell closed it
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         status = fork_server.run("medprobe", sys.argv[1:], os.environ)
         if status == 128 + signal.SIGKILL:
