@@ -110,9 +110,10 @@ def test_closed_output_changes_no_status(tmp_path: Path, command: str, closed: s
     """Python has no object for a stream that the shell closed."""
     program = f"{sys.executable} -c 'from medprobe.cli import main; main()' {command}"
     (tmp_path / "params.yaml").write_text(SECTIONS)
+    commands = [["sh", "-c", f"{program} {end}"] for end in ("", closed)]
     runs = [
-        subprocess.run(f"{program} {end}", cwd=tmp_path, shell=True, capture_output=True, text=True)
-        for end in ("", closed)
+        subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+        for command in commands
     ]
     assert runs[0].returncode == runs[1].returncode
     assert "Traceback" not in runs[0].stderr + runs[1].stderr

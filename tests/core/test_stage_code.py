@@ -88,13 +88,15 @@ def project(listed: Project, tmp_path: Path) -> Project:
     return project
 
 
-def run(project: Project, *command: str, path: str = "src") -> "subprocess.CompletedProcess[str]":
+def run(
+    project: Project, *command: str, path: str = "src", **more: str
+) -> "subprocess.CompletedProcess[str]":
     """Run a command with the code of a folder, `src` or this clone's, and without a server."""
-    return project.run(*command, **{"PYTHONPATH": path, fork_server.SOCKET: ""})
+    return project.run(*command, **{"PYTHONPATH": path, fork_server.SOCKET: "", **more})
 
 
-def build(project: Project, path: str = "src") -> "subprocess.CompletedProcess[str]":
-    return run(project, "medprobe", "build", "--benchmark", "edited", path=path)
+def build(project: Project, path: str = "src", **more: str) -> "subprocess.CompletedProcess[str]":
+    return run(project, "medprobe", "build", "--benchmark", "edited", path=path, **more)
 
 
 def reproduce(project: Project, path: str = "src") -> "subprocess.CompletedProcess[str]":
@@ -125,6 +127,21 @@ def test_an_edit_while_a_stage_runs_ends_it(project: Project, file: str, back: b
     assert refusal(project, build(project)) == line
     if back and file == CODE:
         assert refusal(project, reproduce(project)) == line
+
+
+@pytest.mark.parametrize("file", [CODE, PLUGIN])
+def test_a_compiled_file_stands_for_no_source(project: Project, file: str) -> None:
+    """A copy that keeps times can have the time and the size of the source that it replaces."""
+    path, new = project.folder / file, 'raise ImportError("the new code runs")'
+    text = path.read_text()
+    path.write_text(f"{text}\n{'#' * len(new)}\n")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    for ran in (False, True):
+        if ran:
+            path.write_text(f"{text}\n{new}\n")
+            os.utime(path, ns=times)
+        run(project, "medprobe", "code")
+        assert ("the new code runs" in build(project, PYTHONDONTWRITEBYTECODE="").stdout) == ran
 
 
 def test_an_edit_after_the_list_was_made_is_refused(project: Project) -> None:
