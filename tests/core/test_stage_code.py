@@ -11,14 +11,20 @@ from copy import copy
 from pathlib import Path
 
 import pytest
+import yaml
+from click.testing import CliRunner
+from dvc.dependency import ParamsDependency
+from dvc.repo import Repo
 
 from helpers.project import NEEDED_SECTIONS, Project
+from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.code import ROOT, closure, package_files
 from medprobe.core.errors import BadInput
 from medprobe.core.libraries import differing_versions
 from medprobe.core.parts import package_fingerprint
 from medprobe.core.stage_code import check_libraries, checked_code
+from medprobe.core.stage_inputs import named_inputs
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline import fork_server
 
@@ -40,13 +46,15 @@ COLUMNS = "query_id benchmark relation subject subject_id prompt answers answer_
 class Settings(Section):
     file: str = ""
     back: bool = False
+    number: int = 1
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     if settings.file:
         path = Path(settings.file)
         text = path.read_text()
-        path.write_text(text + "# an edit\\n")
+        edited = text.replace("number: 1", "number: 2").replace("bootstrap: ", "bootstrap: 1")
+        path.write_text(edited + "# an edit\\n")
         if settings.back:
             path.write_text(text)
     queries = pd.DataFrame(FACTS, columns=COLUMNS.split())
@@ -55,7 +63,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     return BenchmarkTables(queries, candidates)
 
 
-METADATA = Metadata("a query", "nobody", "none", (), "acc_at_1", cluster="subject_id")
+METADATA = Metadata("a query", "nobody", "none", ("edited",), "acc_at_1", cluster="subject_id")
 BENCHMARK = Benchmark(METADATA, Settings, build)
 '''
 STAGE = "build-edited@edited"
@@ -73,6 +81,8 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> Project:
     sections = {name: project.params()[name] for name in NEEDED_SECTIONS}
     project.write_params({**sections, "benchmarks": {"edited": {"edited": {}}}})
     with chdir(project.folder):
+        Path(SOURCE).parent.mkdir(parents=True)
+        Path(SOURCE).write_text("no facts\n")
         places.CODE.parent.mkdir()
         places.CHECKED.write_text("checked\n")
         pipeline.write()
@@ -88,13 +98,15 @@ def project(listed: Project, tmp_path: Path) -> Project:
     return project
 
 
-def run(project: Project, *command: str, path: str = "src") -> "subprocess.CompletedProcess[str]":
+def run(
+    project: Project, *command: str, path: str = "src", **more: str
+) -> "subprocess.CompletedProcess[str]":
     """Run a command with the code of a folder, `src` or this clone's, and without a server."""
-    return project.run(*command, **{"PYTHONPATH": path, fork_server.SOCKET: ""})
+    return project.run(*command, **{"PYTHONPATH": path, fork_server.SOCKET: "", **more})
 
 
-def build(project: Project, path: str = "src") -> "subprocess.CompletedProcess[str]":
-    return run(project, "medprobe", "build", "--benchmark", "edited", path=path)
+def build(project: Project, path: str = "src", **more: str) -> "subprocess.CompletedProcess[str]":
+    return run(project, "medprobe", "build", "--benchmark", "edited", path=path, **more)
 
 
 def reproduce(project: Project, path: str = "src") -> "subprocess.CompletedProcess[str]":
@@ -125,6 +137,86 @@ def test_an_edit_while_a_stage_runs_ends_it(project: Project, file: str, back: b
     assert refusal(project, build(project)) == line
     if back and file == CODE:
         assert refusal(project, reproduce(project)) == line
+
+
+@pytest.mark.parametrize("file", [CODE, PLUGIN])
+def test_a_compiled_file_stands_for_no_source(project: Project, file: str) -> None:
+    """A copy that keeps times can have the time and the size of the source that it replaces."""
+    path, new = project.folder / file, 'raise ImportError("the new code runs")'
+    text = path.read_text()
+    path.write_text(f"{text}\n{'#' * len(new)}\n")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    for ran in (False, True):
+        if ran:
+            path.write_text(f"{text}\n{new}\n")
+            os.utime(path, ns=times)
+        run(project, "medprobe", "code")
+        assert ("the new code runs" in build(project, PYTHONDONTWRITEBYTECODE="").stdout) == ran
+
+
+SOURCE = "data/edited/facts.csv"
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [
+        ("params.yaml", "params.yaml: benchmarks.edited.edited.number"),
+        (SOURCE, SOURCE),
+        ("requirements.lock", "requirements.lock"),
+        ("dvc.yaml", ""),
+    ],
+)
+def test_an_input_that_changes_while_a_stage_runs_ends_it(
+    project: Project, file: str, named: str
+) -> None:
+    """DVC would record it, as it reads inputs at the end. dvc.yaml is an input of no stage."""
+    set_settings(project, file=file, number=1)
+    process = reproduce(project)
+    if named:
+        again = "was changed while the stage ran; run `medprobe repro` again"
+        assert refusal(project, process).startswith(f"Error: {named}: {again}")
+    else:
+        assert process.returncode == 0, process.stdout
+
+
+def test_an_edit_of_parameters_of_another_stage_ends_none(project: Project) -> None:
+    """Here `score.bootstrap`."""
+    set_settings(project, file="params.yaml", number=3)
+    project.replace(score={"bootstrap": 50})
+    assert reproduce(project).returncode == 0
+    assert project.params()["score"] == {"bootstrap": 150}
+
+
+def test_inputs_are_those_that_dvc_resolves() -> None:
+    with chdir(ROOT.parents[1]), Repo() as repo:
+        params = yaml.safe_load(Path("params.yaml").read_text())
+        stages = {stage.addressing: stage for stage in repo.index.stages if stage.cmd}
+        assert {name.partition("@")[0] for name in stages} > {"train-continued", "score", "check"}
+        for name, stage in stages.items():
+            paths, names = named_inputs(name, params)
+            of_params = [dep for dep in stage.deps if isinstance(dep, ParamsDependency)]
+            assert {*paths} == {dep.def_path for dep in stage.deps if dep not in of_params}
+            assert {*names} == {of for dep in of_params for of in dep.params}
+
+
+@pytest.mark.parametrize("name", ["queries.json", "new.json"])
+def test_a_suite_that_changes_while_the_gate_runs_ends_it(
+    project: Project, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command that DVC runs compares what its stage names."""
+    suite = places.EXPECTATIONS / "medlama" / name
+    monkeypatch.setenv("DVC_STAGE", "validate-medlama@medlama")
+    monkeypatch.setattr("medprobe.pipeline.stages.validate.validate", lambda *_: edit(suite))
+    project.replace(benchmarks={"medlama": {"medlama": {}}})
+    with chdir(project.folder):
+        result = CliRunner().invoke(main, ["validate", "--benchmark", "medlama"])
+    assert result.exit_code == 2
+    assert result.output.startswith(f"Error: {suite}: was changed while the stage ran")
+
+
+def edit(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("\n")
 
 
 def test_an_edit_after_the_list_was_made_is_refused(project: Project) -> None:

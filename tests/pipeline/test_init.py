@@ -157,6 +157,25 @@ def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.Mo
         assert path.read_text(encoding="utf-8") == content
 
 
+@pytest.mark.parametrize("setting", ["autocrlf=true", "eol=crlf"])
+def test_a_clone_has_the_same_bytes(tmp_path: Path, setting: str) -> None:
+    """Git for Windows changes line ends where nothing forbids it, and DVC hashes bytes."""
+    project, clone = tmp_path / "mine", tmp_path / "clone"
+    init(project)
+    (project / "plugins").mkdir()
+    (project / "plugins/own.csv").write_bytes(b"of Windows\r\nof Unix\n")
+    name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
+    for command in (
+        ["add", "--all"],
+        [*name, "commit", "--quiet", "--message", "all"],
+        ["clone", "--quiet", "--config", f"core.{setting}", ".", str(clone)],
+    ):
+        subprocess.run(["git", *command], cwd=project, check=True)
+    files = subprocess.run(["git", "ls-files"], cwd=project, check=True, capture_output=True)
+    for path in files.stdout.decode().split():
+        assert (clone / path).read_bytes() == (project / path).read_bytes(), path
+
+
 def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("seed: 1\n")
     with pytest.raises(BadInput, match=r"params\.yaml: already exists"):

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,6 +112,9 @@ class Commands(click.Group):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""
+        for name in ("stdout", "stderr"):  # None where the shell closed it
+            if getattr(sys, name) is None:
+                setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         status = fork_server.run("medprobe", sys.argv[1:], os.environ)
         if status == 128 + signal.SIGKILL:
@@ -121,7 +125,7 @@ class Commands(click.Group):
         """Run the command; turn bad input, a full disk and a stop into one line."""
         begin = time.monotonic()
         try:
-            with without_quotes():
+            with without_quotes(), _unchanged_inputs():
                 result = super().invoke(ctx)
             timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
@@ -133,6 +137,15 @@ class Commands(click.Group):
             if ctx.params["verbose"] or not message:
                 raise
             raise OneLine(message) from error
+
+
+def _unchanged_inputs() -> AbstractContextManager[None]:
+    """What compares the inputs of a stage of dvc.yaml; nothing where DVC runs none."""
+    if not (stage := os.environ.get("DVC_STAGE")):
+        return nullcontext()
+    from medprobe.core.stage_inputs import unchanged_inputs  # imports YAML
+
+    return unchanged_inputs(stage)
 
 
 def _explain(error: Exception, command: str) -> str:

@@ -82,7 +82,7 @@ def closure(
 def package_files(root: Path = ROOT) -> list[Path]:
     """Return all files of the package in sorted order, without compiled and scratch files."""
     files = (path.relative_to(root) for path in list_files(root))
-    return sorted(root / file for file in files if not any(map(_is_scratch, file.parts)))
+    return sorted(root / file for file in files if not any(map(is_scratch, file.parts)))
 
 
 def stage_module(stage: str) -> str:
@@ -157,7 +157,8 @@ def _hash(path: Path, mtime_ns: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _is_scratch(name: str) -> bool:
+def is_scratch(name: str) -> bool:
+    """Return whether a file or folder is compiled code, or one of `SCRATCH_FILE`."""
     return name == "__pycache__" or SCRATCH_FILE.fullmatch(name) is not None
 
 
@@ -219,4 +220,4 @@ def _data(folder: Path) -> list[Path]:
             files.append(path)
         elif path.is_dir() and not any(path.rglob("*.py")):
             files += list_files(path)
-    return [file for file in files if not any(map(_is_scratch, file.relative_to(folder).parts))]
+    return [file for file in files if not any(map(is_scratch, file.relative_to(folder).parts))]

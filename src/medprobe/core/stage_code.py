@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +29,10 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import before_replacing
 from medprobe.core.libraries import MISSING, differing_versions
 from medprobe.core.places import LIBRARIES
+from medprobe.core.stage_inputs import AGAIN
 
 TICK: Final = 20_000_000  # nanoseconds by which the time of a file can lag behind the clock
 LISTED_CODE: Final = re.compile(rf"^{PACKAGE}==\S+ # code (\w+)$", re.MULTILINE)
-AGAIN: Final = "run `medprobe repro` again; finished parts are kept"
 INSTALL: Final = "run `pip install --no-deps --editable .` here, or set PYTHONPATH=src"
 
 
@@ -55,8 +54,7 @@ def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
     """
     check_libraries()
     files = closure(stage_module(stage), plugins=plugins)
-    records = [LIBRARIES, *_check_recorded_code(stage, plugins, files)]
-    if len(records) == 1 and not _check_package():
+    if not _check_recorded_code(stage, plugins, files) and not _check_package():
         yield
         return
     states = {path: _state(path) for path in files}
@@ -64,13 +62,11 @@ def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
     for path, state in states.items():
         if IMPORT_TIME - TICK < state[0] <= now:  # a later time is of another machine's clock
             raise BadInput(_name(path), "was written while the stage started", AGAIN)
-    texts = {path: _text(path) for path in records}
-    folders = _library_folders()
+    folders, check_inputs = _library_folders(), before_replacing.get()
 
     def check_again() -> None:
-        written = (path for path in files if _state(path) != states[path])
-        changed = (path for path in records if _text(path) != texts[path])
-        for path in chain(written, changed):
+        check_inputs()
+        for path in (path for path in files if _state(path) != states[path]):
             raise BadInput(_name(path), "was written while the stage ran", AGAIN)
         if _library_folders() != folders:
             check_libraries()
@@ -99,28 +95,28 @@ def check_libraries() -> None:
 
 def _check_recorded_code(
     stage: str, plugins: Mapping[str, Collection[str]], files: Collection[Path]
-) -> list[Path]:
+) -> bool:
     """Compare a stage's code with its list and with the locks of installed plugins.
 
-    Returns the list and the locks that are there.
+    Returns whether one of them is there.
     """
     from medprobe.core.parts import plugin_lock  # imports pandas, which --help does not need
 
-    records = []
+    found = False
     path = list_path(stage, {kind: [*names] for kind, names in plugins.items()})
     if path.is_file():
-        records.append(path)
+        found = True
         listed = {*path.read_text(encoding="utf-8").splitlines(keepends=True)}
         lines = list_lines(files, ROOT)
         if differing := listed.symmetric_difference(lines.values()):
             _refuse(min(line.split()[1] for line in differing), path)
     for plugin in installed_plugins(files, plugins):
         if plugin.lock and plugin.lock.is_file():
-            records.append(plugin.lock)
+            found = True
             if plugin.lock.read_text(encoding="utf-8") != plugin_lock(plugin):
                 problem = f"is of another version than the installed {plugin.module}"
                 raise BadInput(plugin.lock, problem, "run `medprobe pipeline`")
-    return records
+    return found
 
 
 def _refuse(name: str, path: Path) -> None:

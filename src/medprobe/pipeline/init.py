@@ -17,6 +17,7 @@ START: Final = Path(__file__).with_name("params.yaml")  # of a project, without 
 WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
 FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
     "expectations",
+    ".gitattributes",
     ".gitignore",
     ".dvcignore",
     ".dvc/config",
