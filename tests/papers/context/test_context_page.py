@@ -223,7 +223,7 @@ def test_the_page_has_the_papers_tables_and_drawings(outputs: Outputs) -> None:
     report = results(outputs)
     parts = section(report, "context")
     text = html(report, parts)
-    captions = ("UCM_m, per cent", "UCM_k, macro: the mean", "Mean rank change")
+    captions = ("UCM_m, per cent", "Macro: the mean over relations, of triples", "Mean rank change")
     for words in (*captions, "target/kind:real"):
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
