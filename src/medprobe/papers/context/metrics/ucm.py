@@ -10,6 +10,7 @@ Source: the paper on context variance, Results; `rank_changes` defines the metri
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,10 +61,10 @@ class Ucm(Scorer):
         for variant, part in predictions.groupby("variant", sort=True):
             subsets: dict[str, Any] = {}
             for subset, triples in _accuracy(part, queries):
-                _add_with_parts(subsets, subset, triples, _accuracies, scoring, None)
+                subsets |= _with_parts(subset, triples, partial(_accuracies, scoring), None)
             changes = rank_changes(queries, part)
             for centre, steps in changes.groupby("centre", sort=True):
-                _add_with_parts(subsets, str(centre), steps, _shares, scoring, scoring.facts)
+                subsets |= _with_parts(str(centre), steps, partial(_shares, scoring), scoring.facts)
                 for role, row in change_table(steps).iterrows():
                     means = {
                         name: {"value": round(row[name], DIGITS)} for name in row.dropna().index
@@ -86,10 +87,14 @@ class Ucm(Scorer):
                 **{str(centre): by_triple(steps) for centre, steps in changes.groupby("centre")},
                 **{name: weigh(rows) for name, rows in _accuracy(variant_predictions, queries)},
             }
-            tables += [rows.assign(variant=variant, subset=name) for name, rows in by_subset.items()]
+            tables += [
+                rows.assign(variant=variant, subset=name) for name, rows in by_subset.items()
+            ]
         table = pd.concat(tables, ignore_index=True)
         # A triple counts once per resource, so the resource is part of its name.
-        names = table.pop("subject_id") + " " + table.pop("fact_id") + " in " + table.pop("resource")
+        names = (
+            table.pop("subject_id") + " " + table.pop("fact_id") + " in " + table.pop("resource")
+        )
         return table.drop(columns=["size", *BINS]).assign(query_id=names, replicate="")
 
 
@@ -107,19 +112,18 @@ def _accuracy(
         yield str(subset), rows.groupby(keys)[ACCURACIES].mean().reset_index().assign(size=1.0)
 
 
-def _add_with_parts(
-    subsets: dict[str, Any],
+def _with_parts(
     name: str,
     rows: pd.DataFrame,
-    score: Callable[[pd.DataFrame, Scoring], dict[str, Any]],
-    scoring: Scoring,
+    score: Callable[[pd.DataFrame], dict[str, Any]],
     facts: Path | None,
-) -> None:
-    """Add the scores of a subset, and the means of its parts."""
-    subsets[name] = score(rows, scoring)
+) -> dict[str, Any]:
+    """The scores of a subset, and the means of its parts."""
+    subsets = {name: score(rows)}
     for part, part_rows in split_rows(rows, facts):
-        if table := score(part_rows, scoring):
+        if table := score(part_rows):
             subsets[f"{name}/{part}"] = {mean: table[mean] for mean in ("macro", "micro")}
+    return subsets
 
 
 def split_rows(rows: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -138,7 +142,7 @@ def split_rows(rows: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd
             yield f"{split}:{value}", part
 
 
-def _accuracies(triples: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
+def _accuracies(scoring: Scoring, triples: pd.DataFrame) -> dict[str, Any]:
     """acc@k, as the scores of a subset."""
     params = scoring.params
     return _numbers(
@@ -146,7 +150,7 @@ def _accuracies(triples: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
     )
 
 
-def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
+def _shares(scoring: Scoring, steps: pd.DataFrame) -> dict[str, Any]:
     """The three shares, as the scores of a subset."""
     params = scoring.params
     rows = shares(steps, params.bootstrap, params.confidence, scoring.seed)

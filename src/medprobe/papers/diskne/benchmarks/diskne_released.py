@@ -21,6 +21,7 @@ from medprobe.papers.diskne import annotation
 from medprobe.papers.diskne.annotation import OF_POSITIVE
 from medprobe.papers.diskne.benchmarks import diskne
 from medprobe.papers.diskne.benchmarks.diskne.examples import (
+    PAIRS,
     TABLES,
     UMLS,
     DiskneSettings,
@@ -149,4 +150,11 @@ def _placed(negatives: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=UMLS[:1], tables=TABLES)
+BENCHMARK = Benchmark(
+    METADATA,
+    Settings,
+    build,
+    files=lambda settings: (*PAIRS, "diskne/DisknE_*_annotation.csv"),
+    gate_sources=UMLS[:1],
+    tables=TABLES,
+)
