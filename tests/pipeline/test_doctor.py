@@ -1,5 +1,6 @@
 """What `medprobe doctor` says of sources and models."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,37 @@ def test_the_sources_of_all_builders_are_listed(tmp_path: Path) -> None:
             assert (rows[source][0] is None) == (source != "tables")
     assert missing_sources(list_sources(Params(), tmp_path)) == []
     assert "sample" not in rows
+
+
+def reading() -> Iterator[str]:
+    """The builders that name files, and need no settings."""
+    for name in benchmarks.list_names():
+        found = benchmarks.find(name)
+        needed = [field for field in found.settings.model_fields.values() if field.is_required()]
+        if not needed and [*found.files(found.settings())]:
+            yield name
+
+
+@pytest.mark.parametrize("builder", reading())
+def test_a_folder_without_the_files_that_are_read_is_not_enough(
+    tmp_path: Path, builder: str
+) -> None:
+    """Of another benchmark's files, or of a download that broke off."""
+    params = Params(benchmarks={builder: {"mine": {}}})
+    found = benchmarks.find(builder)
+    settings = found.settings()
+    paths = [path for _, path in benchmarks.list_paths(settings)]
+    for source in (*map(Path, found.metadata.sources), *paths):
+        file = source if source.suffix else source / "README"
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("a file")
+    files = [*found.files(settings)]
+    assert sorted(missing_sources(list_sources(params, tmp_path))) == sorted(files)
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).with_name(Path(file).name.replace("*", "1")).write_text("x" * 9)
+        assert sources(params, tmp_path)[file] == (9, ["mine"])
+    assert missing_sources(list_sources(params, tmp_path)) == []
 
 
 def test_a_model_that_no_commit_pins_is_reported(tmp_path: Path) -> None:

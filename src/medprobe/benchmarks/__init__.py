@@ -8,7 +8,7 @@ A builder is in the folder `benchmarks` of any place of plugins (`core.plugins`)
 build several benchmarks with one builder, each under its own name in `params.yaml`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ class Benchmark:
             inside one of `metadata.sources`.
         build: `build(data, settings, seed)` makes the tables from the sources below the folder
             `data`. With `many_files` it takes an executor as its fourth argument.
+        files: of its settings, the files that `build` cannot do without in sources that are
+            folders, relative to `data/`; a pattern stands for at least one file.
         gate_sources: files below `data/` that the expectations of the benchmark read themselves.
         many_files: whether `build` reads so many files that it divides the work.
         tables: the further tables that `build` can make for methods, such as `train`. A method that
@@ -41,6 +43,7 @@ class Benchmark:
     metadata: Metadata
     settings: type[Section]
     build: Callable[..., BenchmarkTables]
+    files: Callable[[Any], Iterable[str]] = lambda settings: ()
     gate_sources: tuple[str, ...] = ()
     many_files: bool = False
     tables: tuple[str, ...] | None = None

@@ -16,6 +16,9 @@ SPELT: Final = re.compile(  # of two letters only if they are capitals with full
     rf"(?<![\w.])(?<!\b\w/){LETTER}(?:(?:{STOP}{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
     rf"|(?<![\w.])[A-Z](?:\.[A-Z]\.?|{STOP}[A-Z]\s?\.)(?!\w)"
 )
+STOPPED: Final = re.compile(  # a full stop for each letter, and no blanks: small ones, too
+    rf"(?<![\w.])(?!(?i:[ap]\.m|e\.g|i\.e)\.(?!\w))(?:{LETTER}\.){{2,}}(?!\w)"
+)
 HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 NOISE: Final = re.compile(  # tags, masks of names, escapes of URLs, of mails and of strings
     r"<[/!?]?[A-Za-z-][^<>]*>|\[\*\*.*?\*\*\]|_{2,}|[%=][0-9A-F]{2}|=\r?\n|\\[nrt]",
@@ -47,7 +50,8 @@ def readings(text: str) -> set[str]:
 
     - without entities of HTML, and without tags, masks and escapes: "fever<br>, [** **]";
     - without hyphens within words: "dys-trophy";
-    - with spelt letters joined: "C.L.D.", "C. D.", "C L D";
+    - with spelt letters joined: "C.L.D.", "C. D.", "C L D", and "c.d.", but not "a.m.", "p.m.",
+      "e.g." and "i.e.";
     - with one item of a list of words in the list's place: "acute and chronic fever".
 
     >>> sorted(readings("C.L.D. &amp; dys-trophy"))
@@ -57,7 +61,9 @@ def readings(text: str) -> set[str]:
     decoded = ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), plain)
     texts = {plain, decoded, NOISE.sub("", plain), NOISE.sub(" ", plain)}
     texts |= {item for plain in texts for item in _items(plain)}
-    texts |= {HYPHEN.sub("", plain) for plain in texts} | {_joined(plain) for plain in texts}
+    texts |= {HYPHEN.sub("", plain) for plain in texts} | {
+        _joined(spelt, plain) for plain in texts for spelt in (SPELT, STOPPED)
+    }
     return {spelling for plain in texts for spelling in spellings(plain)}
 
 
@@ -81,8 +87,8 @@ def _visible(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
-def _joined(text: str) -> str:
-    return SPELT.sub(lambda spelt: "".join(filter(str.isalpha, spelt[0])), text)
+def _joined(spelt: re.Pattern[str], text: str) -> str:
+    return spelt.sub(lambda found: "".join(filter(str.isalpha, found[0])), text)
 
 
 def _items(text: str) -> Iterator[str]:

@@ -107,7 +107,7 @@ def list_sources(params: Params, data: Path) -> list[outputs.Source]:
     return [
         outputs.Source(
             source=source,
-            bytes=size(data / source) if _exists(data / source) else None,
+            bytes=sum(map(size, found)) if (found := _existing(data, source)) else None,
             enables=names,
         )
         for source, names in sorted(_uses(params, data).items())
@@ -133,7 +133,7 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     for builder, named in params.benchmarks.items():
         for name, choices in named.items():
             for path in _paths(builder, name, choices):
-                users = uses.setdefault(path.as_posix(), [])
+                users = uses.setdefault(path, [])
                 users += [name] if name not in ", ".join(users).split(", ") else []
     for plugin in find_plugins("sources").values():
         uses |= load_module(plugin).list_uses(params, data)
@@ -142,16 +142,22 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     return uses
 
 
-def _paths(builder: str, name: str, choices: Choices) -> list[Path]:
-    """The files below `data/` that the settings of a benchmark name."""
+def _paths(builder: str, name: str, choices: Choices) -> list[str]:
+    """The files below `data/` that the settings of a benchmark name, or make its builder read."""
     found = benchmarks.find(builder)
     settings = parse_section(found.settings, choices, f"params.yaml: benchmarks.{builder}.{name}")
-    return [path for _, path in benchmarks.list_paths(settings)]
+    return [
+        *(path.as_posix() for _, path in benchmarks.list_paths(settings)),
+        *found.files(settings),
+    ]
 
 
-def _exists(path: Path) -> bool:
-    """Whether a file or a folder with files is there."""
-    return path.is_file() or (path.is_dir() and any(path.iterdir()))
+def _existing(data: Path, source: str) -> list[Path]:
+    """The file or the folder with files that is the source, or the files of its pattern."""
+    path = data / source
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        return [path]
+    return [found for found in data.glob(source) if found.is_file()]
 
 
 def list_models(params: Params) -> list[outputs.ModelState]:

@@ -324,6 +324,7 @@ def read_csv_rows(
     needed: Iterable[str] = (),
     delimiter: str = ",",
     remedy: str = DOWNLOAD_AGAIN,
+    name_column: Callable[[str], str] = str,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a CSV file whose first row has the column names.
 
@@ -338,6 +339,7 @@ def read_csv_rows(
         needed: columns that it must have.
         delimiter: what separates fields.
         remedy: how to correct a row, for the error.
+        name_column: the name of a column that is called so in the file.
 
     Yields:
         `(file and first line, fields by name)`.
@@ -367,7 +369,7 @@ def read_csv_rows(
             if names:
                 yield where, dict(zip(names, row, strict=True))
             else:
-                names = _names(where, row, needed, remedy)
+                names = _names(where, [*map(name_column, row)], needed, remedy)
     except csv.Error as error:
         raise BadInput(row_places[0], f"not CSV: {error}", remedy) from None
     if not names:
@@ -447,10 +449,10 @@ def read_wordings(
 
 
 def read_csv_records(
-    path: Path, schema: type[RecordType], get: str, remedy: str = DOWNLOAD_AGAIN
+    path: Path, schema: type[RecordType], get: str, name_column: Callable[[str], str] = str
 ) -> Iterator[tuple[str, RecordType]]:
     """Yield `(file and first line, record)` of CSV; errors as of `read_csv_rows`, `validate`."""
     needed = [name for name, field in schema.model_fields.items() if field.is_required()]
-    for where, row in read_csv_rows(path, get, needed=needed, remedy=remedy):
+    for where, row in read_csv_rows(path, get, needed=needed, name_column=name_column):
         check_fields(where, row.keys(), schema)
-        yield where, validate(where, row, schema, remedy)
+        yield where, validate(where, row, schema)

@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Self, TypeGuard, get_args
+from typing import Any, Final, Literal, Self, TypeGuard, get_args
 
 from pydantic import Field, model_validator
 
@@ -62,6 +62,12 @@ class Triple:
     subject_type: str
     subject_aliases: tuple[str, ...]
     answers: tuple[TripleObject, ...]
+
+
+def list_files(settings: Any) -> list[str]:
+    """List the patterns of the files that builders with the setting `sources` read of `biolama`."""
+    files = ("prompts/manual.jsonl", "triples_processed/*/test.jsonl")
+    return [f"biolama/{source}/{file}" for source in settings.sources for file in files]
 
 
 def list_relations(folder: Path) -> list[str]:

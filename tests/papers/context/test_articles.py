@@ -123,6 +123,34 @@ def test_parts_of_a_line_do_not_end_a_word(tmp_path: Path) -> None:
     assert running_text(tmp_path, body) == "H2O, p53 and a rash"
 
 
+@pytest.mark.parametrize(
+    ("attributes", "text", "left_out"),
+    [
+        ({}, "title abstract body", {}),
+        ({"article": "en"}, "title abstract body", {}),
+        ({"article": "EN-us"}, "title abstract body", {}),
+        ({"article": "pt"}, "", {"article-title", "abstract", "body"}),
+        ({"abstract": "fr"}, "title body", {"abstract"}),
+        ({"article": "es", "abstract": "en"}, "abstract", {"article-title", "body"}),
+    ],
+)
+def test_what_is_in_another_language_is_left_out(
+    tmp_path: Path, attributes: dict[str, str], text: str, left_out: set[str]
+) -> None:
+    of = {name: f' xml:lang="{language}"' for name, language in attributes.items()}
+    (tmp_path / "a.xml").write_text(
+        f"<article{of.get('article', '')}><front><article-meta>"
+        "<title-group><article-title>title</article-title></title-group>"
+        f"<abstract{of.get('abstract', '')}><p>abstract</p></abstract></article-meta></front>"
+        "<body><p>body</p></body></article>",
+        encoding="utf-8",
+    )
+    skipped: Counter[str] = Counter()
+    assert [document.text for document in articles.read(tmp_path, skipped)] == [text] * bool(text)
+    counts = {f"{name} in another language": 1 for name in left_out}
+    assert skipped == (counts if text else {**counts, "empty": 1})
+
+
 def test_texts_are_files_or_rows(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\n\ntwo", encoding="utf-8")
     (tmp_path / "b.jsonl").write_text(

@@ -169,14 +169,14 @@ def test_accuracy_and_understanding_separate_different_models() -> None:
         ("context", subset, mean, model, "rank_change", metric, v, v - 0.05, v + 0.05, 99, None)
         for model, u, acc in zip(MODELS, understand, full, strict=True)
         for subset, mean, metric, v in (
-            ("alone", "micro", "acc_at_5", 0.5),
-            ("full", "micro", "acc_at_5", acc),
+            ("alone", "macro", "acc_at_5", 0.5),
+            ("full", "macro", "acc_at_5", acc),
             *((s, m, "understand", u) for s in CENTRES for m in MEANS),
             *((s, m, "confuse", 0.2) for s in CENTRES for m in MEANS),
             *((s, m, "misunderstand", 0.3) for s in CENTRES for m in MEANS),
         )
     ]
-    copied = ("context", "full", "micro", "one", "rank_change:copy", "acc_at_5", 1.0, 0.95, 1.0, 99)
+    copied = ("context", "full", "macro", "one", "rank_change:copy", "acc_at_5", 1.0, 0.95, 1.0, 99)
     tests = [
         (
             *("context", subset, "macro", metric, "models under rank_change"),
@@ -223,7 +223,7 @@ def test_the_page_has_the_papers_tables_and_drawings(outputs: Outputs) -> None:
     report = results(outputs)
     parts = section(report, "context")
     text = html(report, parts)
-    captions = ("UCM_m, per cent", "UCM_k, macro: the mean", "Mean rank change")
+    captions = ("UCM_m, per cent", "Macro: the mean over relations, of triples", "Mean rank change")
     for words in (*captions, "target/kind:real"):
         assert words in text
     names = ("context-ucm.svg", "context-accuracy.svg", "context-trajectory-one.svg")
@@ -286,7 +286,7 @@ def test_numbers_in_print_are_next_to_ranks_by_decoding_alone() -> None:
 def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
     """Bins are in the order of their numbers."""
     parts = ("frequency:over-1000", "objects:11-50", "objects:1", "objects:2-3", "resource:notes")
-    cells = (("full", "micro", "acc_at_5"), ("target", "macro", "understand"))
+    cells = (("full", "macro", "acc_at_5"), ("target", "macro", "understand"))
     rows = [
         row_of(f"{subset}/{part}", mean, metric, number / 10)
         for number, part in enumerate(parts)

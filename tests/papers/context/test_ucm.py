@@ -260,6 +260,45 @@ def test_accuracy_is_split_as_ucm_is(tmp_path: Path) -> None:
         assert sum(shares_of_part[share]["value"] for share in SHARES) == pytest.approx(1)
 
 
+def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
+    """Two of ten triples are in articles, all in notes, and the first has three contexts there.
+
+    Behind the whole context the model is right about the first triple in one of its three contexts
+    in notes, and about both triples in articles: 2/2 in articles and (1/3) / 10 in notes.
+    """
+    rows: list[dict[str, Any]] = []
+    predicted = []
+    contexts = [("articles", 0, 0), ("articles", 1, 0)]
+    contexts += [("notes", triple, context) for triple in range(10) for context in range(3)]
+    contexts = [key for key in contexts if key[0] == "articles" or key[1] == 0 or key[2] == 0]
+    for resource, triple, context in contexts:
+        for step, subset in enumerate(["alone", "full"]):
+            name = f"{resource}-{triple}-{context}"
+            is_right = subset == "full" and (resource == "articles" or (triple, context) == (0, 1))
+            rank = 1 if is_right else 99
+            rows.append({"query_id": f"{name}/{step}", "benchmark": "context", "relation": "has"})
+            rows[-1] |= {"subject": "S", "subject_id": f"S{triple}", "prompt": "[Y]"}
+            rows[-1] |= {"answers": ["t"], "answer_ids": ["T"], "subset": subset, "fact_id": "T"}
+            rows[-1] |= {"context_id": name, "resource": resource, "centre": "target", "draw": 0}
+            rows[-1] |= {"kind": "real", "step": step, "added": "c" if step else "", "target": "t"}
+            rows[-1] |= {"added_role": "correct" if step else "", "objects": 1, "frequency": 1}
+            predicted.append({"query_id": f"{name}/{step}", "prediction": "t", "rank": rank})
+    pd.DataFrame(rows).to_parquet(tmp_path / "queries.parquet")
+    predictions = pd.DataFrame(predicted).assign(variant="", replicate="", score=0.5, hit=True)
+    scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
+    scores = SCORER.score(predictions, tmp_path, scoring)["default"]
+    in_notes = pytest.approx(1 / 30, abs=1e-6)
+    both = pytest.approx((1 + 1 / 30) / 2, abs=1e-6)
+    assert scores["full/resource:articles"]["macro"]["acc_at_1"]["value"] == 1
+    assert scores["full/resource:notes"]["macro"]["acc_at_1"]["value"] == in_notes
+    for mean in ("has", "macro", "micro"):
+        assert scores["full"][mean]["acc_at_1"]["value"] == both
+        assert scores["full/objects:1"]["micro"]["acc_at_1"]["value"] == both
+    assert scores["full"]["macro"]["acc_at_1"]["n"] == 10, "triples"
+    paired = SCORER.paired(predictions, tmp_path, scoring).query("subset == 'full'")
+    assert np.average(paired["acc_at_1"], weights=paired["weight"]) == both
+
+
 def test_draws_of_random_contexts_count_as_one_and_their_deviation_is_kept(tmp_path: Path) -> None:
     """A real context in which the target rises, and three random ones; it falls in the last."""
     folder, predictions, _ = write_project(tmp_path, correct_first=True)

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import ROOT
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
+from medprobe.gate import suites
 from medprobe.gate.leaks import Diseases
+from medprobe.gate.run import run
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
 from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
@@ -243,6 +246,51 @@ def test_each_rule_of_the_paper_can_be_left_out(data: Path) -> None:
         released(data, ODD, categories=["terminological"])
     with pytest.raises(BadInput, match="with random negatives"):
         released(data, ODD, kinds=["random"])
+
+
+def parent(child: str, above: str) -> str:
+    return f"{child}||CUI|PAR|{above}||CUI|inverse_isa|R9||SNOMEDCT_US|SNOMEDCT_US|||N||\n"
+
+
+ASTHMA, INFLUENZA = "C0000001", "C0000004"  # of the first positive and of its negative
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [(ASTHMA, INFLUENZA)],
+        [(INFLUENZA, ASTHMA)],
+        [(ASTHMA, "C9000001"), ("C9000001", INFLUENZA)],  # at any distance
+        [(INFLUENZA, "C9000001"), ("C9000001", ASTHMA)],
+    ],
+)
+def test_released_negatives_above_or_below_their_disease_stay_or_are_counted(
+    data: Path, edges: list[tuple[str, str]]
+) -> None:
+    with (data / "umls/MRREL.RRF").open("a") as umls:
+        umls.writelines(parent(*edge) for edge in edges)
+    rows = [*ODD[:2], negative("p1", "C0000005", ASTHMA), *ODD[5:7]]
+    kept = released(data, rows)
+    assert len(kept.others["examples"]) == len(rows)
+    left = released(data, rows, related="drop")
+    assert left.others["examples"]["cui"].tolist() == [ASTHMA, "C0000005", "C0000003", INFLUENZA]
+    dropped = left.notes["dropped"].set_index("rule")["count"]
+    assert dropped["negative: above or below its pair's disease"] == 1
+    assert dropped["positive: without negatives"] == 0
+
+    for benchmark, rule, severity in ((kept, "keep", "warning"), (left, "drop", None)):
+        settings = diskne_released.Settings.model_validate({"positives": 1, "related": rule})
+        loaded = suites.load(
+            ROOT / "expectations/diskne_released", [], settings.model_dump(mode="json")
+        )
+        tables = {"queries": benchmark.queries, **benchmark.others}
+        [report] = run([suite for suite in loaded if suite.table == "examples"], tables, text=True)
+        failed = {c["type"]: c["severity"] for c in report["checks"] if not c["success"]}
+        assert failed.get("expect_negatives_to_be_unrelated") == severity
+        few = failed.get("expect_positives_to_have_negatives")
+        assert few == ("critical" if rule == "keep" else None), (
+            "one is enough where some are left out"
+        )
 
 
 def test_a_disease_without_a_name_in_umls_goes_by_the_texts_or_stops_the_build(data: Path) -> None:

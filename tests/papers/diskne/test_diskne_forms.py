@@ -1,6 +1,7 @@
 """Forms of names: the builder's search and the gate's, by examples and one against the other."""
 
 import html
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,9 @@ NAMES += ["edema of lung", "leukemia", "heart disease", "diarrhea"]
         ("h/o M. I., stable", ["MI"]),
         ("two M.I.s", ["MI"]),
         ("at 9 a.m. i. e. today; M. I went", []),  # the last is a sentence's end
+        ("s/p m.i. in 1998", ["MI"]),
+        ("m.i. c.l.d.", ["CLD", "MI"]),  # each by itself
+        ("m i, m. i. , xm.i.", []),
         ("acute and chronic renal failure", ["acute renal failure"]),  # lists
         ("acute on chronic renal failure", ["acute renal failure"]),
         ("heart and liver failure", ["heart failure"]),
@@ -192,11 +196,43 @@ def test_a_known_word_is_no_typing_error() -> None:
 PIECES = [
     *("MI", "mi", "CLD", "cld", "s", "s", "'s", "\u2019s", "_", "-", " ", " ", " ", ", ", "/"),
     *("kidney", "disease", "diseases", "of", "the", "stenos", "is", "es", "ss", "e", "ies", "y"),
-    *(".", ".", "&nbsp;", "- ", "C", "L", "D", "k", "i", "ic", "al", "dystroph"),
+    *(".", ".", "&nbsp;", "- ", "C", "L", "D", "k", "i", "m.", "i.", "ic", "al", "dystroph"),
     *("\u0301", "\u200b", "\u00a0", "ﬁ", "ß", "İ", "ｍ", "A", "a", "8", "µ", "ΐ"),
     *(" and ", ", ", " or ", "/", "<b>", "___", "%20", "ae", "our", "of the "),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=9).map("".join) | st.text(max_size=12)
+
+
+LETTERS = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
+NO_NAMES = {"am", "pm", "eg", "ie"}  # "a.m.", "i.e."
+
+
+@settings(max_examples=300)
+@given(
+    LETTERS,
+    LETTERS,
+    st.sampled_from([str.lower, str.upper, str.title]),
+    st.sampled_from(["", "s/p ", "(", "old ", "e.g. ", "c.h.f. "]),
+    st.sampled_from(["", " since 1998", ",", ")", "\n", " c.h.f."]),
+)
+def test_two_letters_with_a_full_stop_each_are_an_abbreviation(
+    first: str, second: str, case: Callable[[str], str], before: str, after: str
+) -> None:
+    """Not where a word or a sentence ends: "vitamin c. d. dimer"."""
+    name = first + second
+    pairs = [(name.upper(), "C1")]
+    spelt = case(f"{first}.{second}.")
+    is_name = name not in NO_NAMES or spelt.isupper()
+    for text, expected in (
+        (f"{before}{spelt}{after}", is_name),
+        (f"vitamin {first}. {second}. dimer", False),
+        (f"grade 7{first}.{second}. normal", False),
+        (f"vitamin {first}. {second} dimer", False),
+        (f"{first}.{second}.x.", False),
+    ):
+        found = {"C1"} if expected else set()
+        assert Forms(pairs).diseases(text) == found, text
+        assert set(Diseases(pairs).find(text)) == found, text
 
 
 @settings(max_examples=500)

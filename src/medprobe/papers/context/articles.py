@@ -1,5 +1,7 @@
 """Articles of PubMed Central: JATS XML and plain text."""
 
+import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,7 @@ from lxml import etree
 from lxml.etree import Entity
 
 from medprobe.core.errors import BadInput
-from medprobe.papers.context.texts import GET, Document, files, keep_nonempty
+from medprobe.papers.context.texts import GET, Document, Reader, unzipped
 from medprobe.sources.entity_names import entity_text
 from medprobe.sources.records import read_text
 
@@ -29,13 +31,11 @@ INLINE: Final = {  # elements within a word or a line; what is no such element e
 }
 
 
-def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """Read articles: titles, abstract and body, paragraph by paragraph.
+def _read_file(file: Path, skipped: Counter[str]) -> Iterator[Document]:
+    """Read the articles of a file: titles, abstract and body, paragraph by paragraph.
 
-    Args:
-        path: a folder of `.xml`, `.nxml` and `.txt` files, or one file.
-        skipped: counts articles without text, which are left out, and elements of articles that
-            are not running text, by their names.
+    Elements that are not running text, and parts in another language than English, are counted by
+    their names.
 
     Yields:
         Documents. An id is the article's PMC or PubMed number, otherwise the file's name.
@@ -43,23 +43,27 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     Raises:
         BadInput: broken XML, with file and line.
     """
-    for file in files(path, (".xml", ".nxml", ".txt")):
-        if file.suffix.lower() == ".txt":
-            yield from keep_nonempty(Document(file.stem, _plain(file)), skipped)
-            continue
-        for article in _root(file).iter("{*}article"):
-            yield from keep_nonempty(
-                Document(_identifier(article) or file.stem, _text(article, skipped)), skipped
-            )
+    name = unzipped(file)
+    if name.suffix == ".txt":
+        yield Document(name.stem, _plain(file), place=str(file))
+        return
+    for article in _root(file).iter("{*}article"):
+        place = f"{file}, line {article.sourceline}"
+        yield Document(_identifier(article) or name.stem, _text(article, skipped), place=place)
+
+
+read: Final = Reader(_read_file, (".xml", ".nxml", ".txt"))
 
 
 def _root(file: Path) -> Any:
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
     )
+    opened: Any = gzip.open if file.suffix == ".gz" else open
     try:
-        return etree.parse(file, parser).getroot()
-    except OSError as error:  # lxml's error for a broken encoding
+        with opened(file, "rb") as stream:
+            return etree.parse(stream, parser).getroot()
+    except (OSError, EOFError, zlib.error) as error:  # OSError: lxml's for a broken encoding, too
         reason = str(error).rpartition(": ")[2]
         raise BadInput(file, f"cannot be read ({reason})", "download the article again") from None
     except etree.XMLSyntaxError as error:
@@ -82,7 +86,15 @@ def _text(article: Any, skipped: Counter[str]) -> str:
         *article.iterfind("{*}front/{*}article-meta/{*}abstract"),
         *article.iterfind("{*}body"),
     ]
-    return "\n".join(block for part in parts for block in _blocks(part, skipped))
+    english = [part for part in parts if _is_english(part)]
+    skipped.update(f"{_name(part)} in another language" for part in {*parts} - {*english})
+    return "\n".join(block for part in english for block in _blocks(part, skipped))
+
+
+def _is_english(part: Any) -> bool:
+    """Whether the nearest `xml:lang` says so, or there is none."""
+    languages = part.xpath("ancestor-or-self::*/@xml:lang")
+    return not languages or languages[-1].lower().startswith("en")
 
 
 def _blocks(part: Any, skipped: Counter[str]) -> Iterator[str]:

@@ -1,18 +1,18 @@
 """An index of a text resource: which documents mention which entities.
 
 An index is a folder: `index.json` (what it was made from, and counts), and for each share of the
-resource's files a folder with `ids.parquet` (`document, id`: all that were read),
+resource's files a folder with `ids.parquet` (`document, id, digest, place`: all that were read),
 `documents.parquet` (`document, id, text`: those that mention two or more entities) and
 `mentions.parquet` (`document, start, end, cui`). A resource is scanned again only if its files, its
 categories, the names or the code have changed, and not for another sample of it. Memory does not
-grow with a resource, but for the ids of one that is sampled.
+grow with a resource, but for the ids of its documents.
 """
 
 import hashlib
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -30,7 +30,7 @@ from medprobe.core.files import replacing
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.settings import Section
 from medprobe.papers.context import articles, notes, texts
-from medprobe.papers.context.texts import Document
+from medprobe.papers.context.texts import Document, Reader, Seen, said
 
 if TYPE_CHECKING:
     from medprobe.sources.mentions import Mentions
@@ -39,11 +39,10 @@ BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
 SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
 NUMBERS: Final = 2**32  # of documents, for each share
-Reader = Callable[[Path, Counter[str]], Iterator[Document]]
-READERS: Final[dict[str, tuple[Reader, tuple[str, ...]]]] = {  # with the endings of its files
-    "notes": (notes.read, (".csv", ".gz")),
-    "articles": (articles.read, (".xml", ".nxml", ".txt")),
-    "texts": (texts.read, (".txt", ".jsonl")),
+READERS: Final[dict[str, Reader]] = {
+    "notes": notes.read,
+    "articles": articles.read,
+    "texts": texts.read,
 }
 
 
@@ -237,11 +236,12 @@ def _open_whole(
     with replacing(target) as scratch:
         scratch.mkdir()
         jobs = []
-        for number, share in enumerate(_shares(texts.files(path, READERS[resource.form][1]))):
+        skipped: Counter[str] = Counter()
+        listed = READERS[resource.form].list_files(path, skipped)
+        for number, share in enumerate(_shares(listed)):
             out = scratch / str(number)
             jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
         counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
-        skipped: Counter[str] = Counter()
         categories: Counter[str] = Counter()
         scanner = _Scanner(resource.form, resource.categories, names)
         for _, (new_counts, new_skipped, new_categories) in executor(scanner, jobs):
@@ -253,7 +253,11 @@ def _open_whole(
                 problem = f"no note of category '{category}'{nearest(category, [*categories])}"
                 raise BadInput(path, problem, f"correct the categories of resource {name}")
         if not counts["documents"]:
-            raise BadInput(path, f"no document in resource {name}", "correct its path or form")
+            problem = f"no document in resource {name}{said(skipped)}"
+            raise BadInput(path, problem, "correct its path or form")
+        repeated = _leave_out_repeated(scratch)
+        counts.subtract(repeated)
+        skipped["read before"] += repeated["documents"]
         skipped.update(
             {
                 f"of category {category}": count
@@ -262,9 +266,26 @@ def _open_whole(
             }
         )
         description = {"made_from": inputs, "path": path.as_posix(), **counts}
-        description["skipped"] = dict(sorted(skipped.items()))
+        description["skipped"] = dict(sorted((+skipped).items()))
         (scratch / "index.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
     return Index(target)
+
+
+def _leave_out_repeated(folder: Path) -> Counter[str]:
+    """Take documents that are in an earlier share out of the tables, and count what was taken."""
+    ids = pl.scan_parquet(sorted(folder.glob("*/ids.parquet")), glob=False)
+    twice = ids.filter(pl.col("id").is_duplicated()).collect().sort("document")
+    seen = Seen()
+    numbers = [number for number, *document in twice.rows() if seen.has(*document)]
+    taken: Counter[str] = Counter()
+    for share in {number // NUMBERS for number in numbers}:
+        for count, name in (("documents", "ids"), ("kept", "documents"), ("mentions", "mentions")):
+            path = folder / str(share) / f"{name}.parquet"
+            table = pl.read_parquet(path)
+            rest = table.filter(~pl.col("document").is_in(numbers))
+            rest.write_parquet(path)
+            taken[count] += len(table) - len(rest)
+    return taken
 
 
 def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
@@ -310,12 +331,9 @@ class _Scanner:
         """
         files, folder, share = job
         folder.mkdir(parents=True)
-        read, _ = READERS[self.form]
         skipped: Counter[str] = Counter()
         categories: Counter[str] = Counter()
-        documents = self._chosen(
-            (document for file in files for document in read(file, skipped)), categories
-        )
+        documents = self._chosen(READERS[self.form].read(files, skipped), categories)
         return scan(documents, self.finder, folder, share * NUMBERS), skipped, categories
 
     def _chosen(
@@ -348,8 +366,10 @@ def scan(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    id_type = pa.schema([("document", pa.int64()), ("id", pa.string())])
-    text_type = id_type.append(pa.field("text", pa.string()))
+    key_type = pa.schema([("document", pa.int64()), ("id", pa.string())])
+    id_type = key_type.append(pa.field("digest", pa.binary()))
+    id_type = id_type.append(pa.field("place", pa.string()))
+    text_type = key_type.append(pa.field("text", pa.string()))
     fields = [("document", pa.int64()), ("start", pa.int32()), ("end", pa.int32())]
     mention_type = pa.schema([*fields, ("cui", pa.string())])
     counts: Counter[str] = Counter()
@@ -375,7 +395,7 @@ def scan(
                     texts_of_interest.append((number, document.id, document.text))
                     mentions += rows
             counts.update(documents=len(batch), kept=len(texts_of_interest), mentions=len(mentions))
-            ids = [(number, document.id) for number, document in numbered]
+            ids = [(number, x.id, x.digest, x.place) for number, x in numbered]
             id_writer.write_table(_columns(ids, id_type))
             text_writer.write_table(_columns(texts_of_interest, text_type))
             mention_writer.write_table(_columns(mentions, mention_type))

@@ -14,10 +14,10 @@ COPY: Final = "copy"  # the variant that ranks what the context holds first, and
 CONTROL: Final = "copy control"
 ACC: Final = "acc@5 with context"
 COLUMNS: Final = {  # subset, relation, metric: its label
-    ("alone", "micro", "acc_at_1"): "acc@1 alone",
-    ("alone", "micro", "acc_at_5"): "acc@5 alone",
-    ("full", "micro", "acc_at_1"): "acc@1 with context",
-    ("full", "micro", "acc_at_5"): ACC,
+    ("alone", "macro", "acc_at_1"): "acc@1 alone",
+    ("alone", "macro", "acc_at_5"): "acc@5 alone",
+    ("full", "macro", "acc_at_1"): "acc@1 with context",
+    ("full", "macro", "acc_at_5"): ACC,
     ("target", "macro", "understand"): "Understand",
     ("target", "macro", "confuse"): "Confuse",
     ("target", "macro", "misunderstand"): "Misunderstand",

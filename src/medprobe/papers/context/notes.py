@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from medprobe.papers.context.texts import Document, keep_nonempty
+from medprobe.papers.context.texts import Document, Reader
 from medprobe.sources.records import Flag, Name, Record, read_csv_records
 
 COLUMNS: Final = [
@@ -32,12 +32,10 @@ class Note(Record):
     TEXT: str
 
 
-def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """Read the notes of `NOTEEVENTS.csv` (or `.csv.gz`).
+def _read_file(path: Path, skipped: Counter[str]) -> Iterator[Document]:
+    """Read the notes of `NOTEEVENTS.csv`; those marked as errors (ISERROR) are counted.
 
-    Args:
-        path: the file.
-        skipped: counts notes that are left out: empty ones and those marked as errors (ISERROR).
+    The demo of MIMIC-III has the names of the columns in lower case.
 
     Yields:
         Documents; an id is a note's ROW_ID, a category its CATEGORY.
@@ -47,10 +45,11 @@ def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
             text of a note.
     """
     get = "put NOTEEVENTS.csv there or correct its path"
-    for _, note in read_csv_records(path, Note, get):
+    for where, note in read_csv_records(path, Note, get, name_column=str.upper):
         if note.ISERROR:
             skipped["marked as an error"] += 1
         else:
-            yield from keep_nonempty(
-                Document(note.ROW_ID, note.TEXT, note.CATEGORY.strip()), skipped
-            )
+            yield Document(note.ROW_ID, note.TEXT, note.CATEGORY.strip(), where)
+
+
+read: Final = Reader(_read_file, (".csv",))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.metrics.intervals import interval, resampled_sums
+from medprobe.metrics.intervals import interval, means_of_sums, resampled_sums
 
 SHARES: Final = ["understand", "confuse", "misunderstand"]
 SERIES: Final = ["rc_target", "rc_added", "rc_correct", "rc_incorrect"]
@@ -69,14 +69,10 @@ def change_table(changes: pd.DataFrame) -> pd.DataFrame:
 def shares(
     changes: pd.DataFrame, resamples: int = 1000, confidence: float = 0.95, seed: int = 0
 ) -> pd.DataFrame:
-    """Understand, Confuse and Misunderstand with bootstrap intervals over clusters.
+    """Understand, Confuse and Misunderstand as `over_resources` has them.
 
-    Steps with the same value in the column `cluster` are one cluster. A triple's are in one.
-
-    For each relation UCM_k: the shares of each triple's steps, averaged over its triples; `macro`
-    is their mean over relations; `micro` is UCM_m, the shares of all steps of all triples. Each is
-    computed within each resource, then averaged over resources. Columns `relation, metric, value,
-    low, high, n`, where `n` is the number of triples; no rows where no step adds a correct object.
+    For each relation and `macro` UCM_k: the shares of each triple's steps; `micro` is UCM_m, the
+    shares of all steps of all triples. No rows where no step adds a correct object.
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
@@ -85,33 +81,14 @@ def shares(
     >>> shares(steps).query("relation == 'micro'")["value"].tolist()
     [0.25, 0.5, 0.25]
     """
-    correct_steps = changes[changes["added_role"] == "correct"]
-    if correct_steps.empty:
-        return pd.DataFrame(columns=["relation", "metric", "value", "low", "high", "n"])
-    triples, counts = _counts(correct_steps, sorted(correct_steps["resource"].unique()))
-    steps = counts.sum(axis=2, keepdims=True)
-    triple_shares = np.divide(counts, steps, out=np.zeros_like(counts), where=steps > 0)
-    cluster_codes, names = pd.factorize(triples["cluster"])
-    draws, sizes = {}, {}  # sizes: triples and clusters
-    for relation in sorted(triples["relation"].unique()):
-        is_relation = (triples["relation"] == relation).to_numpy()
-        draws[str(relation)] = _mean_share(
-            _resample(triple_shares * is_relation[:, None, None], cluster_codes, resamples, seed)
-        )
-        sizes[str(relation)] = (int(is_relation.sum()), len(np.unique(cluster_codes[is_relation])))
-    draws["macro"] = _mean(np.stack(list(draws.values())), axis=0)
-    draws["micro"] = _mean_share(_resample(counts, cluster_codes, resamples, seed))
-    sizes["macro"] = sizes["micro"] = (len(triples), len(names))
-    rows = [row for name in draws for row in _rows(name, draws[name], confidence, *sizes[name])]
-    return pd.DataFrame(rows)
+    return over_resources(by_triple(changes), SHARES, resamples, confidence, seed)
 
 
 def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
     """Understand, Confuse and Misunderstand of each triple in each resource.
 
-    Paired tests compare them. Columns `relation, subject_id, fact_id, resource, cluster,
-    understand, confuse, misunderstand` and `weight`, by which their mean is the macro mean of
-    `shares`.
+    Columns `relation, subject_id, fact_id, resource, cluster, understand, confuse, misunderstand`,
+    `size`, the weight of its steps, and `weight` (`weigh`).
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
@@ -127,43 +104,70 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
         "confuse": changes_of_target == 0,
         "misunderstand": changes_of_target > 0,
     }
-    weights = correct_steps["weight"]
-    steps = correct_steps.assign(**{name: moved * weights for name, moved in moves.items()})
-    sums = steps.groupby([*TRIPLE, "resource", "cluster"])[[*SHARES, "weight"]].sum()
-    triple_shares = sums[SHARES].div(sums["weight"], axis=0).reset_index()
-    resources = triple_shares.groupby("relation")["resource"].transform("nunique")
-    triples = triple_shares.groupby(["relation", "resource"])["fact_id"].transform("size")
-    return triple_shares.assign(weight=1 / (resources * triples))
+    size = correct_steps["weight"]
+    steps = correct_steps.assign(size=size, **{name: is_so * size for name, is_so in moves.items()})
+    sums = steps.groupby([*TRIPLE, "resource", "cluster"])[[*SHARES, "size"]].sum()
+    return weigh(sums.assign(**sums[SHARES].div(sums["size"], axis=0)).reset_index())
 
 
-def _counts(correct_steps: pd.DataFrame, resources: list[str]) -> tuple[pd.DataFrame, np.ndarray]:
-    """The triples, with their clusters, and the weight of their steps that rise, stay, fall.
+def weigh(triples: pd.DataFrame) -> pd.DataFrame:
+    """The table with `weight`, by which the mean of a column is its macro mean over resources."""
+    resources = triples.groupby("relation")["resource"].transform("nunique")
+    triples_of_resource = triples.groupby(["relation", "resource"])["fact_id"].transform("size")
+    return triples.assign(weight=1 / (resources * triples_of_resource))
 
-    Triples × resources × 3.
+
+def over_resources(
+    triples: pd.DataFrame, metrics: list[str], resamples: int, confidence: float, seed: int
+) -> pd.DataFrame:
+    """Means of metrics within each resource, then over resources, with intervals over clusters.
+
+    Rows with the same value in the column `cluster` are one cluster. A triple's are in one.
+
+    Args:
+        triples: a row for each triple in each resource: the columns `relation, subject_id, fact_id,
+            resource, cluster`, the metrics, and `size`, what the row weighs in `micro`.
+        metrics: shares.
+        resamples: of clusters.
+        confidence: of the intervals.
+        seed: of the resamples.
+
+    Returns:
+        Columns `relation, metric, value, low, high, n`, where `n` is the number of triples. For
+        each relation the mean over its triples; `macro`, the mean over relations; `micro`, the mean
+        over all rows by their size.
     """
-    groups = correct_steps.groupby([*TRIPLE, "cluster"], sort=True)
-    triples = groups.size().index.to_frame(index=False)
-    resource_codes = correct_steps["resource"].map(resources.index).to_numpy(int)
-    move_codes = np.sign(correct_steps["rc_target"]).to_numpy(int) + 1
-    counts = np.zeros((len(triples), len(resources), 3))
-    weights = correct_steps["weight"].to_numpy(float)
-    np.add.at(counts, (groups.ngroup().to_numpy(), resource_codes, move_codes), weights)
-    return triples, counts
+    clusters, names = pd.factorize(triples["cluster"])
+    resources, resource_names = pd.factorize(triples["resource"])
 
+    def draw(sizes: np.ndarray) -> np.ndarray:
+        """The means, then those of resamples: [1 + resamples, metrics]."""
+        sums = np.zeros((len(names), len(resource_names), len(metrics) + 1))
+        values = np.column_stack([triples[metrics].to_numpy(float) * sizes[:, None], sizes])
+        np.add.at(sums, (clusters, resources), values)
+        resample_sums = resampled_sums(sums.reshape(len(names), -1), resamples, seed)
+        totals = np.vstack([sums.sum(axis=0).ravel(), resample_sums])
+        return _mean(means_of_sums(totals.reshape(-1, *sums.shape[1:])), axis=1)
 
-def _resample(values: np.ndarray, clusters: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Sums of values [triples, resources, 3], then of resamples of clusters: [1 + resamples, …]."""
-    sums = np.zeros((clusters.max() + 1, values[0].size))
-    np.add.at(sums, clusters, values.reshape(len(values), -1))
-    resample_sums = resampled_sums(sums, resamples, seed)
-    return np.vstack([sums.sum(axis=0), resample_sums]).reshape(-1, *values.shape[1:])
-
-
-def _mean_share(totals: np.ndarray) -> np.ndarray:
-    """Totals (draws × resources × 3) as shares of each resource, averaged over those with any."""
-    step_counts = totals.sum(axis=2, keepdims=True)
-    share = np.divide(totals, step_counts, out=np.full_like(totals, np.nan), where=step_counts > 0)
-    return _mean(share, axis=1)
+    if triples.empty:
+        return pd.DataFrame(columns=["relation", "metric", "value", "low", "high", "n"])
+    everywhere = np.ones(len(triples), dtype=bool)
+    masks = {
+        str(name): (triples["relation"] == name).to_numpy()
+        for name in sorted(triples["relation"].unique())
+    }
+    draws = {name: draw(mask.astype(float)) for name, mask in masks.items()}
+    draws["macro"] = _mean(np.stack(list(draws.values())), axis=0)
+    draws["micro"] = draw(triples["size"].to_numpy(float))
+    rows: list[dict[str, Any]] = []
+    for relation, values in draws.items():
+        mask = masks.get(relation, everywhere)
+        units, n = len(np.unique(clusters[mask])), len(triples.loc[mask, TRIPLE].drop_duplicates())
+        low, high = interval(values[0], values[1:], confidence, units)
+        for place, metric in enumerate(metrics):
+            numbers = {"value": values[0, place], "low": low[place], "high": high[place], "n": n}
+            rows.append({"relation": relation, "metric": metric, **numbers})
+    return pd.DataFrame(rows)
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
@@ -172,20 +176,3 @@ def _mean(values: np.ndarray, axis: int) -> np.ndarray:
     count = is_defined.sum(axis=axis)
     sums = np.where(is_defined, values, 0).sum(axis=axis)
     return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
-
-
-def _rows(
-    relation: str, draws: np.ndarray, confidence: float, size: int, clusters: int
-) -> list[dict[str, Any]]:
-    low, high = interval(draws[0], draws[1:], confidence, clusters)
-    return [
-        {
-            "relation": relation,
-            "metric": metric,
-            "value": float(draws[0, index]),
-            "low": float(low[index]),
-            "high": float(high[index]),
-            "n": size,
-        }
-        for index, metric in enumerate(SHARES)
-    ]

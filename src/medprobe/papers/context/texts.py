@@ -1,25 +1,134 @@
-"""Plain documents: folders of text files and JSONL files. Every reader yields `Document`s."""
+"""The documents of a text resource, each once; folders of text files and JSONL files."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, quote
 from medprobe.sources.records import Name, Record, read_json_records, read_text
 
 GET: Final = "put the resource there or correct its path"
 
 
-class Document(NamedTuple):
+@dataclass(frozen=True)
+class Document:
     """One text of a resource. Runs of blanks and line ends are one blank each.
 
-    A note has a category, such as `Discharge summary`.
+    A note has a category, such as `Discharge summary`. `place` is its file and line.
     """
 
     id: str
     text: str
     category: str = ""
+    place: str = field(default="", compare=False)
+
+    @property
+    def digest(self) -> bytes:
+        """What tells its content from another one's."""
+        content = f"{self.category}\n{self.text}".encode("utf-8", "surrogatepass")
+        return hashlib.md5(content, usedforsecurity=False).digest()
+
+
+class Seen:
+    """The ids of documents that were read, each with its digest and place."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[bytes, str]] = {}
+
+    def has(self, name: str, digest: bytes, place: str) -> bool:
+        """Whether the document was read before, here or at another place.
+
+        Raises:
+            BadInput: it is another document than the one that has this id.
+        """
+        is_known = name in self._first
+        first_digest, first_place = self._first.setdefault(name, (digest, place))
+        if first_digest != digest:
+            problem = f"another text has the same id {quote(name)}: {first_place}"
+            raise BadInput(place, problem, "take one of the two out, or give it another id")
+        return is_known
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the documents of resources of one form.
+
+    What is left out is counted: empty documents, those that were read before, files without any
+    document and files with other endings.
+
+    Attributes:
+        read_file: the documents of a file as they stand there; it counts what it leaves out.
+        endings: of the files that it reads, also as `.gz`.
+    """
+
+    read_file: Callable[[Path, Counter[str]], Iterable[Document]]
+    endings: tuple[str, ...]
+
+    def __call__(self, path: Path, skipped: Counter[str]) -> Iterator[Document]:
+        """Read a file or a folder, in the order of the files' names.
+
+        Args:
+            path: the file, or the folder with files anywhere in it.
+            skipped: counts what is left out, by rule.
+
+        Raises:
+            BadInput: a file is broken or none is there to read, or two documents have one id.
+        """
+        return self.read(self.list_files(path, skipped), skipped)
+
+    def list_files(self, path: Path, skipped: Counter[str]) -> list[Path]:
+        """List the files that are read; arguments and errors as of `__call__`."""
+        if path.is_file():
+            return [path]
+        if not path.is_dir():
+            raise BadInput(path, "no such file or folder", GET)
+        listed = [file for file in sorted(path.rglob("*")) if file.is_file()]
+        visible = [file for file in listed if not file.name.startswith(".")]
+        files = [file for file in visible if unzipped(file).suffix in self.endings]
+        others = Counter(f"file {file.suffix or file.name}" for file in {*visible} - {*files})
+        skipped.update(others)
+        if not files:
+            problem = f"no file that ends in {', '.join(self.endings)}{said(others)}"
+            raise BadInput(path, problem, GET)
+        return files
+
+    def read(self, files: Iterable[Path], skipped: Counter[str]) -> Iterator[Document]:
+        """Read files, in their order; arguments and errors as of `__call__`."""
+        seen = Seen()
+        for file in files:
+            is_empty = True
+            for found in self.read_file(file, skipped):
+                is_empty = False
+                document = replace(found, text=" ".join(found.text.split()))
+                if not document.text:
+                    skipped["empty"] += 1
+                elif seen.has(document.id, document.digest, document.place):
+                    skipped["read before"] += 1
+                else:
+                    yield document
+            skipped.update(["file without a document"] if is_empty else [])
+
+
+def said(counts: Counter[str]) -> str:
+    """Counts in brackets, for an error.
+
+    >>> said(Counter({"file .html": 2, "empty": 1}))
+    ' (empty: 1; file .html: 2)'
+    """
+    return f" ({'; '.join(f'{rule}: {n}' for rule, n in sorted(counts.items()))})" if counts else ""
+
+
+def unzipped(file: Path) -> Path:
+    """The file without `.gz`, and with its ending in lower case.
+
+    >>> unzipped(Path("notes/A.TXT.gz")).suffix
+    '.txt'
+    """
+    name = file.with_suffix("") if file.suffix == ".gz" else file
+    return name.with_suffix(name.suffix.lower())
 
 
 class TextLine(Record):
@@ -29,37 +138,14 @@ class TextLine(Record):
     text: str
 
 
-def read(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """Read documents, in the order of the files' names.
-
-    Args:
-        path: a `.jsonl` file (`id`, `text` in each row), a `.txt` file, or a folder of such files.
-        skipped: counts documents that are left out, by rule.
-
-    Raises:
-        BadInput: a row is not such an object, with file and line.
-    """
-    for file in files(path, (".txt", ".jsonl")):
-        if file.suffix == ".jsonl":
-            for _, row in read_json_records(file, TextLine, GET):
-                yield from keep_nonempty(Document(str(row.id), row.text), skipped)
-        else:
-            yield from keep_nonempty(Document(file.stem, read_text(file, GET)), skipped)
+def _read_file(file: Path, skipped: Counter[str]) -> Iterator[Document]:
+    """The rows of a `.jsonl` file (`id`, `text`), or the text of another one, named as the file."""
+    name = unzipped(file)
+    if name.suffix != ".jsonl":
+        yield Document(name.stem, read_text(file, GET), place=str(file))
+        return
+    for where, row in read_json_records(file, TextLine, GET):
+        yield Document(str(row.id), row.text, place=where)
 
 
-def files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """List a file, or the files with these endings anywhere in a folder, sorted by name."""
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise BadInput(path, "no such file or folder", GET)
-    return sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes)
-
-
-def keep_nonempty(document: Document, skipped: Counter[str]) -> Iterator[Document]:
-    """Yield the document with its blanks made single, or nothing if it is empty."""
-    text = " ".join(document.text.split())
-    if text:
-        yield document._replace(text=text)
-    else:
-        skipped["empty"] += 1
+read: Final = Reader(_read_file, (".txt", ".jsonl"))

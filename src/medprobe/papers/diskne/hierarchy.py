@@ -46,6 +46,10 @@ class Hierarchy:
         """All concepts below, at any distance."""
         return _reach(self._children, cui)
 
+    def related(self, cui: str) -> frozenset[str]:
+        """All concepts above and below, at any distance."""
+        return self.ancestors(cui) | self.descendants(cui)
+
 
 def _reach(steps: dict[str, list[str]], start: str) -> frozenset[str]:
     reached: set[str] = set()

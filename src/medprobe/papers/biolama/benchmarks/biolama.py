@@ -151,4 +151,11 @@ def _candidates(names: list[TripleObject], source: str) -> pd.DataFrame:
     return table.drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("biolama",), tables=("train", "dev"))
+BENCHMARK = Benchmark(
+    METADATA,
+    Settings,
+    build,
+    files=biolama.list_files,
+    gate_sources=("biolama",),
+    tables=("train", "dev"),
+)

@@ -127,4 +127,6 @@ def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, st
     return prompts
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=context.TABLES)
+BENCHMARK = Benchmark(
+    METADATA, Settings, build, files=biolama.list_files, many_files=True, tables=context.TABLES
+)

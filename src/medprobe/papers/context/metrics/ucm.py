@@ -1,16 +1,16 @@
 """Understand–Confuse–Misunderstand in total and in parts, rank changes, and acc@k with context.
 
 Subsets: `target` and `negative` hold UCM_k by relation and as `macro`, UCM_m as `micro`; `alone`
-and `full` hold acc@k for the prompt alone and behind the full real context. Parts of `target` and
-`negative` such as `target/kind:real` hold UCM_k and UCM_m, `target/added:correct` the means of the
-four rank changes; parts of `alone` and `full` hold acc@k by resource, by the number of correct
-objects and by the frequency of the object. Where there are several draws of random contexts, `std`
-is the deviation over them.
+and `full` hold acc@k for the prompt alone and behind the full real context. Their parts, such as
+`target/kind:real`, hold the means; `target/added:correct` those of the four rank changes. All are
+means within a resource first, then over resources. Where there are several draws of random
+contexts, `std` is the deviation over them.
 
 Source: the paper on context variance, Results; `rank_changes` defines the metrics.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,19 +18,22 @@ import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.splits import TIMES, bins, times_read
-from medprobe.metrics.summary import DIGITS, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, read_queries
 from medprobe.papers.context.rank_changes import (
     TRIPLE,
     by_triple,
     change_table,
+    over_resources,
     rank_changes,
     shares,
+    weigh,
 )
 
 BINS: Final = {  # columns of the queries
     "objects": (0, 1, 3, 5, 10, 50),  # correct objects of a subject: large N-M relations
     "frequency": (0, 1, 3, 10, 30, 100, 1000),  # documents that mention the object
 }
+ACCURACIES: Final = [f"acc_at_{k}" for k in accuracy.KS]
 _UCM: Final = "Understand-Confuse-Misunderstand: the context-variance paper's share of rank changes"
 _RC: Final = "the context-variance paper's Table 1: ranks after a step less those before it"
 _TURNED: Final = ("negative",)  # evidence for correct objects should make a wrong one fall
@@ -55,15 +58,12 @@ class Ucm(Scorer):
         queries = read_queries(benchmark, scoring.cluster)
         scores: Scores = {}
         for variant, part in predictions.groupby("variant", sort=True):
-            acc = pd.concat([*_acc(part.assign(variant=""), queries).values()])
-            subsets = summarise(acc, scoring).get("default", {})
+            subsets: dict[str, Any] = {}
+            for subset, triples in _accuracy(part, queries):
+                subsets |= _with_parts(subset, triples, partial(_accuracies, scoring), None)
             changes = rank_changes(queries, part)
             for centre, steps in changes.groupby("centre", sort=True):
-                subsets[str(centre)] = _shares(steps, scoring)
-                for name, part_steps in split_steps(steps, scoring.facts):
-                    if table := _shares(part_steps, scoring):
-                        means = {mean: table[mean] for mean in ("macro", "micro")}
-                        subsets[f"{centre}/{name}"] = means
+                subsets |= _with_parts(str(centre), steps, partial(_shares, scoring), scoring.facts)
                 for role, row in change_table(steps).iterrows():
                     means = {
                         name: {"value": round(row[name], DIGITS)} for name in row.dropna().index
@@ -82,72 +82,82 @@ class Ucm(Scorer):
         tables = []
         for variant, variant_predictions in predictions.groupby("variant", sort=True):
             changes = rank_changes(queries, variant_predictions)
-            for centre, steps in changes.groupby("centre", sort=True):
-                shares_by_triple = by_triple(steps)
-                # A triple counts once per resource, so the resource becomes part of its name.
-                shares_by_triple["fact_id"] += " in " + shares_by_triple.pop("resource")
-                rows = shares_by_triple.assign(variant=variant, subset=centre)
-                tables.append(_name_triples(rows))
-            tables.append(weighted(_acc(variant_predictions, queries)["whole"]))
-        return pd.concat(tables, ignore_index=True).assign(replicate="")
+            by_subset = {
+                **{str(centre): by_triple(steps) for centre, steps in changes.groupby("centre")},
+                **{name: weigh(rows) for name, rows in _accuracy(variant_predictions, queries)},
+            }
+            tables += [
+                rows.assign(variant=variant, subset=name) for name, rows in by_subset.items()
+            ]
+        table = pd.concat(tables, ignore_index=True)
+        # A triple counts once per resource, so the resource is part of its name.
+        names = (
+            table.pop("subject_id") + " " + table.pop("fact_id") + " in " + table.pop("resource")
+        )
+        return table.drop(columns=["size", *BINS]).assign(query_id=names, replicate="")
 
 
-def _acc(predictions: pd.DataFrame, queries: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """acc@k of each triple without and with context: `whole`, and by part.
-
-    Its contexts are averaged within each resource, then over resources. The parts are resources,
-    and bins of the number of correct objects and of the object's frequency.
-    """
-    acc_queries = queries[queries["subset"].isin(["alone", "full"])]
-    acc_predictions = predictions[predictions["query_id"].isin(acc_queries["query_id"])]
-    values = accuracy.values(acc_predictions, acc_queries).merge(
-        acc_queries[["query_id", "resource", "subject_id", "fact_id", *BINS]], on="query_id"
+def _accuracy(
+    predictions: pd.DataFrame, queries: pd.DataFrame
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """acc@k of each triple in each resource, the mean over its contexts: `alone` and `full`."""
+    queries = queries[queries["subset"].isin(["alone", "full"])]
+    asked = predictions[predictions["query_id"].isin(queries["query_id"])]
+    values = accuracy.values(asked, queries).merge(
+        queries[["query_id", "resource", "subject_id", "fact_id", *BINS]], on="query_id"
     )
-    metrics = [f"acc_at_{k}" for k in accuracy.KS]
-    keys = ["variant", "replicate", "subset", *TRIPLE, "cluster", *BINS]
-    by_resource = values.groupby([*keys, "resource"])[metrics].mean()
-    whole = by_resource.groupby(keys).mean().reset_index()
-    by_resource = by_resource.reset_index()
-    parts = {name: (whole, pd.Series(bins(whole[name], BINS[name]))) for name in BINS}
-    parts["resource"] = by_resource, by_resource["resource"]
-    tables = {"whole": whole} | {
-        name: table.assign(subset=table["subset"] + f"/{name}:" + part)
-        for name, (table, part) in parts.items()
-    }
-    return {
-        name: _name_triples(table.drop(columns=[*BINS, "resource"], errors="ignore"))
-        for name, table in tables.items()
-    }
+    keys = [*TRIPLE, "resource", "cluster", *BINS]
+    for subset, rows in values.groupby("subset", sort=True):
+        yield str(subset), rows.groupby(keys)[ACCURACIES].mean().reset_index().assign(size=1.0)
 
 
-def _name_triples(triples: pd.DataFrame) -> pd.DataFrame:
-    """The triples by one name each, `query_id`."""
-    name = triples["subject_id"] + " " + triples["fact_id"]
-    return triples.drop(columns=["subject_id", "fact_id"]).assign(query_id=name)
+def _with_parts(
+    name: str,
+    rows: pd.DataFrame,
+    score: Callable[[pd.DataFrame], dict[str, Any]],
+    facts: Path | None,
+) -> dict[str, Any]:
+    """The scores of a subset, and the means of its parts."""
+    subsets = {name: score(rows)}
+    for part, part_rows in split_rows(rows, facts):
+        if table := score(part_rows):
+            subsets[f"{name}/{part}"] = {mean: table[mean] for mean in ("macro", "micro")}
+    return subsets
 
 
-def split_steps(steps: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Split steps by kind, resource, number of correct objects and frequency of the object.
+def split_rows(rows: pd.DataFrame, facts: Path | None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Split steps or triples by kind, resource, number of correct objects, frequency of the object.
 
     With `facts` also by how often the sample world's models were taught the fact.
     """
-    splits = {"kind": steps["kind"], "resource": steps["resource"]} | {
-        name: pd.Series(bins(steps[name], limits), index=steps.index)
-        for name, limits in BINS.items()
+    splits = {name: rows[name] for name in ("kind", "resource") if name in rows} | {
+        name: pd.Series(bins(rows[name], limits), index=rows.index) for name, limits in BINS.items()
     }
     if facts:
-        times = times_read(facts, steps[["subject_id", "relation", "fact_id"]]).fillna(0)
-        splits["read"] = pd.Series(bins(times, TIMES), index=steps.index)
+        times = times_read(facts, rows[["subject_id", "relation", "fact_id"]]).fillna(0)
+        splits["read"] = pd.Series(bins(times, TIMES), index=rows.index)
     for split, values in splits.items():
-        for value, part_steps in steps.groupby(values, sort=True):
-            yield f"{split}:{value}", part_steps
+        for value, part in rows.groupby(values, sort=True):
+            yield f"{split}:{value}", part
 
 
-def _shares(steps: pd.DataFrame, scoring: Scoring) -> dict[str, Any]:
-    """The three shares, as the scores of a subset: by relation and mean, then by metric."""
+def _accuracies(scoring: Scoring, triples: pd.DataFrame) -> dict[str, Any]:
+    """acc@k, as the scores of a subset."""
+    params = scoring.params
+    return _numbers(
+        over_resources(triples, ACCURACIES, params.bootstrap, params.confidence, scoring.seed)
+    )
+
+
+def _shares(scoring: Scoring, steps: pd.DataFrame) -> dict[str, Any]:
+    """The three shares, as the scores of a subset."""
     params = scoring.params
     rows = shares(steps, params.bootstrap, params.confidence, scoring.seed)
-    rows["std"] = _deviations(steps, rows)
+    return _numbers(rows.assign(std=_deviations(steps, rows)))
+
+
+def _numbers(rows: pd.DataFrame) -> dict[str, Any]:
+    """Rows as the scores of a subset: by relation and mean, then by metric."""
     scores: dict[str, Any] = {}
     for row in rows.to_dict("records"):
         relation, metric, n = row.pop("relation"), row.pop("metric"), row.pop("n")

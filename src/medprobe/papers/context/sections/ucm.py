@@ -40,9 +40,8 @@ ACCURACY_TEXT: Final = (
 
 SPLITS: Final = ("resource:", "objects:", "frequency:")  # parts with accuracy and UCM
 BOTH_TEXT: Final = (
-    "acc@k, micro: over all triples of the part; UCM_k, macro: the mean over relations of the "
-    "part's triples; per cent. Objects: how many are correct for the subject. Frequency: how many "
-    "documents mention the object."
+    "Macro: the mean over relations of the part's triples; per cent. Objects: how many are correct "
+    "for the subject. Frequency: how many documents mention the object."
 )
 
 
@@ -127,7 +126,7 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
         [str(model), *(cell(NAME, value) for value in line)]
         for model, line in zip(wide.index, wide.to_numpy(), strict=True)
     ]
-    caption = "acc@k, micro: over all queries; UCM_k, macro: the mean over relations; per cent"
+    caption = "Macro: the mean over relations, of triples, within a resource first; per cent"
     return [Table(["model", *wide], body, caption)] if body else []
 
 

@@ -75,14 +75,21 @@ def expect_negatives_to_be_of_other_positives(rows: pd.DataFrame, context: Conte
 
 @row_check
 def expect_positives_to_have_negatives(
-    rows: pd.DataFrame, kind: str, min_value: int, max_value: int, without_negatives: str
+    rows: pd.DataFrame,
+    *,
+    kind: str,
+    min_value: int,
+    max_value: int,
+    without_negatives: str,
+    related: str = "keep",
 ) -> pd.Series:
     """Each positive has so many distinct negatives of this kind, both ends included.
 
     Columns `pair_id, category, original_cui, kind, cui`. Positives that have not are the rows that
     fail. With `without_negatives` "drop" a category can be without any, since a file can be
-    missing; with "keep" any positive can; otherwise none can.
+    missing; with "keep" any positive can; otherwise none can. With `related` "drop" one is enough.
     """
+    min_value = 1 if related == "drop" else min_value
     *key, kinds, cui = rows.columns
     negatives = rows[rows[kinds] == kind]
     sizes = negatives.groupby(key)[cui].nunique()

@@ -44,4 +44,6 @@ def build(data: Path, settings: MedlamaSettings, seed: int) -> BenchmarkTables:
     return tables(queries, settings, seed, read, keep_order=True)
 
 
-BENCHMARK = Benchmark(METADATA, MedlamaSettings, build, tables=())
+BENCHMARK = Benchmark(
+    METADATA, MedlamaSettings, build, files=lambda settings: ["medlama/*_*.csv"], tables=()
+)

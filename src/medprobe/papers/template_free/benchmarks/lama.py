@@ -305,4 +305,11 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",), tables=())
+BENCHMARK = Benchmark(
+    METADATA,
+    Settings,
+    build,
+    files=lambda settings: [f"lama/{lama.FILES[name]}" for name in settings.sets],
+    gate_sources=("lama",),
+    tables=(),
+)

@@ -21,6 +21,7 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import annotation, cui2vec
 from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
 from medprobe.papers.diskne.benchmarks.diskne.examples import (
+    PAIRS,
     TABLES,
     UMLS,
     DiskneSettings,
@@ -101,4 +102,11 @@ def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
         raise BadInput(SHEET, problem, "download MedNLI again, or take the pair out")
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)
+BENCHMARK = Benchmark(
+    METADATA,
+    Settings,
+    build,
+    files=lambda settings: PAIRS,
+    gate_sources=(UMLS[0], VECTORS),
+    tables=TABLES,
+)

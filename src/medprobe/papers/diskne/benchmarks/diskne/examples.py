@@ -29,6 +29,10 @@ from medprobe.papers.diskne.benchmarks.diskne.splits import (
 from medprobe.papers.diskne.hierarchy import Hierarchy
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
+PAIRS: Final = tuple(
+    [f"mednli/{name}" for name in mednli.MEDNLI]
+    + [f"mediqa/{name}" for name in (mednli.MEDIQA, mednli.MEDIQA_LABELS)]
+)
 TABLES: Final = ("examples", "splits", "names", "ancestors")  # further ones, for methods
 MissingRule = Literal["error", "leave out"]
 

@@ -47,7 +47,7 @@ def eligible(diseases: pd.Series, hierarchy: Hierarchy) -> dict[str, list[str]]:
     pool = sorted(set(diseases))
     others_of = {}
     for cui in pool:
-        related = hierarchy.ancestors(cui) | hierarchy.descendants(cui) | {cui}
+        related = hierarchy.related(cui) | {cui}
         others_of[cui] = [other for other in pool if other not in related]
     return others_of
 

@@ -285,4 +285,11 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=())
+BENCHMARK = Benchmark(
+    METADATA,
+    Settings,
+    build,
+    files=lambda settings: ["pubmed/*.xml*"],
+    many_files=True,
+    tables=(),
+)
