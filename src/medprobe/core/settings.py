@@ -39,14 +39,6 @@ class RankingSettings(Section):
     """Ask the prompts without their subjects too, as a control. Adds the variant `neutral`."""
 
 
-class SampledSettings(Section):
-    """Settings of every builder whose sources the sample world has too."""
-
-    invented: bool = False
-    """The facts are the sample world's. Methods are calibrated by them: it is known how often each
-    sample model has read them."""
-
-
 Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and DVC
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]

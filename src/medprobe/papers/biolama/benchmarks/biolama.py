@@ -22,7 +22,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.settings import SampledSettings
+from medprobe.core.settings import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, BenchmarkTables
 from medprobe.sources import triples as biolama
 from medprobe.sources.triples import Source, Triple, TripleObject
@@ -38,7 +38,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(SampledSettings):
+class Settings(Section):
     """What to build: the sources that are there, and the names to rank."""
 
     sources: tuple[Source, ...] = biolama.SOURCES
@@ -151,4 +151,9 @@ def _candidates(names: list[TripleObject], source: str) -> pd.DataFrame:
     return table.drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("biolama",), tables=("train", "dev"))
+BENCHMARK = Benchmark(
+    *(METADATA, Settings, build),
+    gate_sources=("biolama",),
+    tables=("train", "dev"),
+    identifiers=("subject_id", "answer_ids"),
+)

@@ -127,4 +127,9 @@ def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, st
     return prompts
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=context.TABLES)
+BENCHMARK = Benchmark(
+    *(METADATA, Settings, build),
+    many_files=True,
+    tables=context.TABLES,
+    identifiers=context.IDENTIFIERS,
+)

@@ -26,7 +26,6 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.neutral import holds_subject
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, QUERY_COLUMNS, SLOT, BenchmarkTables
 from medprobe.papers.template_free import lama
 from medprobe.papers.template_free.entities import read_names
@@ -56,7 +55,7 @@ ANOTHER: Final = "another sentence of the fact is asked"
 COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
 
-class Settings(SampledSettings, SentenceSettings):
+class Settings(SentenceSettings):
     """Which sentences are asked.
 
     As the paper has it every one, and none is dropped that can be asked at all, which is one with a
@@ -299,4 +298,6 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=CANDIDATE_COLUMNS).drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("lama",), tables=())
+BENCHMARK = Benchmark(
+    *(METADATA, Settings, build), gate_sources=("lama",), tables=(), identifiers=("query_id",)
+)

@@ -16,7 +16,6 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import annotation, cui2vec
 from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
@@ -47,7 +46,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(DiskneSettings, SampledSettings):
+class Settings(DiskneSettings):
     """Which diseases are annotated, and how many negatives each positive has."""
 
     diseases: tuple[str, ...] = Field(DISEASES, min_length=1)
@@ -101,4 +100,9 @@ def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
         raise BadInput(SHEET, problem, "download MedNLI again, or take the pair out")
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)
+BENCHMARK = Benchmark(
+    *(METADATA, Settings, build),
+    gate_sources=(UMLS[0], VECTORS),
+    tables=TABLES,
+    identifiers=("answer_ids", "id", "cui", "pair_id"),
+)
