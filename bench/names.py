@@ -98,7 +98,7 @@ def of_world(seed: int) -> dict[str, Any]:
     project = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
     recipe = project["train"]["taught"]
     families = {"names": {"subjects": ["brand"], "at_most": 1}}
-    chosen = {"invented": True, "per_relation": 40, "relations": RELATIONS, "families": families}
+    chosen = {"per_relation": 40, "relations": RELATIONS, "families": families}
     return {
         **{key: project[key] for key in ("engine", "rewire", "score", "track")},
         "seed": seed,

@@ -5,11 +5,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from medprobe.core.errors import BadInput
 from medprobe.core.parts import fingerprint
 from medprobe.pipeline.sample import sample
 from medprobe.sample import corpus, stories
+from medprobe.sample.identifiers import FORMS
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf
@@ -203,3 +206,22 @@ def test_release_files_hold_what_a_reader_must_bear(data: Path) -> None:
     assert {"PAR", "CHD", "RO"} == set(relations["REL"])
     assert {"may_be_treated_by", "interacts_with", ""} <= set(relations["RELA"])
     assert {"T047", "T191", "T121"} <= set(rrf.read_mrsty(data / "umls", ["TUI"])["TUI"])
+
+
+GIVEN_OUT = st.one_of(  # numbers up to twice those of 2026
+    st.integers(0, 12_000_000).map("{:d}".format),  # rows of MIMIC-III
+    st.integers(0, 85_000_000).map("{:d}".format),  # PMIDs
+    st.integers(0, 27_000_000).map("{:d}".format),  # articles of PMC
+    st.integers(0, 9_499_999).map("C{:07d}".format),  # concepts
+    st.integers(0, 280_000_000).map("Q{:d}".format),  # Wikidata's items
+    st.integers(0, 999_999).map("MESH:C{:06d}".format),  # MeSH's supplementary concepts
+    st.integers(0, 999_999).map("MESH:C{:09d}".format),
+    st.uuids(version=1).map(str),  # MedNLI's pairs
+)
+
+
+@given(GIVEN_OUT)
+@example("Q9900012")
+@example("9900012")
+def test_no_identifier_that_is_given_out_is_the_worlds(identifier: str) -> None:
+    assert not FORMS.search(identifier)

@@ -38,6 +38,8 @@ class Benchmark:
         tables: the further tables that `build` can make for methods, such as `train`. A method that
             needs another one is refused before any stage runs. None: not declared, so that only
             the method itself can refuse.
+        identifiers: the columns of its tables that have identifiers of the sources. Where all are
+            the sample world's, the facts are invented. Empty: the sample world has no such sources.
     """
 
     metadata: Metadata
@@ -47,6 +49,7 @@ class Benchmark:
     gate_sources: tuple[str, ...] = ()
     many_files: bool = False
     tables: tuple[str, ...] | None = None
+    identifiers: tuple[str, ...] = ()
 
 
 def list_names() -> list[str]:

@@ -36,7 +36,8 @@ class BadInput(Exception):  # noqa: N818 - a name that messages and documents us
         if len(problem) > LONGEST:
             problem = f"{problem[:LONGEST]}…"
         line = f"{where}: {problem}" + (f"; {remedy}" if remedy else "")
-        super().__init__(" ".join(line.split()))
+        line = " ".join(line.split())
+        super().__init__("".join(c if c.isprintable() else "\ufffd" for c in line))
 
     def __reduce__(self) -> Any:
         return Exception.__new__, (type(self), *self.args), self.__dict__  # without `__init__`

@@ -32,14 +32,6 @@ class Section(BaseModel):
 SectionType = TypeVar("SectionType", bound=Section)
 
 
-class SampledSettings(Section):
-    """Settings of every builder whose sources the sample world has too."""
-
-    invented: bool = False
-    """The facts are the sample world's. Methods are calibrated by them: it is known how often each
-    sample model has read them."""
-
-
 Name = Annotated[  # of models, benchmarks, sets: valid in folders, shells and DVC
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)
 ]
@@ -114,10 +106,12 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
     Raises:
         BadInput: For the first thing that is wrong.
 
-    >>> parse_section(SampledSettings, {"invnted": True}, "params")
+    >>> class Width(Section):
+    ...     width: int = 1
+    >>> parse_section(Width, {"widht": 2}, "params")
     Traceback (most recent call last):
     ...
-    medprobe.core.errors.BadInput: params: unknown key invnted (did you mean 'invented'?)
+    medprobe.core.errors.BadInput: params: unknown key widht (did you mean 'width'?)
     """
     try:
         return section_type.model_validate(content)

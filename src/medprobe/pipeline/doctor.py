@@ -17,6 +17,7 @@ from medprobe.core.libraries import differing_versions
 from medprobe.core.params import HubModel, ModelKind, Params, has_results_only
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
 from medprobe.core.settings import Choices, parse_section
+from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
@@ -72,12 +73,16 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
 
 
 def _notes(params: Params) -> Iterator[str]:
-    """Yield a line per missing folder, per library of another version, and for unpinned data."""
+    """Yield lines on missing folders, libraries of other versions, invented and unpinned data."""
     for name, folder in params.folders.items():
         if not folder.exists():
             yield f"params.yaml: folders.{name}: {folder} does not exist"
     for name, (version, installed) in differing_versions().items():
         yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
+    about = {name: places.ABOUT / f"{name}.json" for name in sorted(params.benchmark_names)}
+    read = [name for name, path in about.items() if path.is_file() and Metadata.read(path).invented]
+    if read:
+        yield f"of the sample world, whose facts are invented: {', '.join(read)}"
     if note := describe_data():
         yield f"{note}; {REMEDY}"
 

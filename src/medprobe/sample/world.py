@@ -49,6 +49,11 @@ class Entity:
     synonyms: tuple[str, ...] = ()
 
     @property
+    def qid(self) -> str:
+        """The identifier in the form of Wikidata's, of more digits than any has."""
+        return f"Q{self.cui[1:]}00"
+
+    @property
     def brand(self) -> str | None:
         """The brand name of a drug, which is its last synonym; None for what is no drug."""
         return self.synonyms[-1] if self.type == "drug" and self.synonyms else None

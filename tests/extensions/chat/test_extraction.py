@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.core.answers import describe_unanswered
-from medprobe.extensions.chat.extraction import Extraction, Names, strip_thoughts
+from medprobe.extensions.chat.extraction import (
+    Extraction,
+    Names,
+    first_sentence,
+    strip_marks,
+    strip_thoughts,
+)
 
 NAMES = [
     ("acute pain", "C1"),
@@ -102,6 +108,39 @@ def test_another_end_of_thoughts():
     reading = Extraction(think_end="<|message|>")
     assert reading.read(text, Names(NAMES)).name == "headache"
     assert strip_thoughts("a</think>b", "") == "a</think>b"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("**Answer: _gout_**", "Answer: gout"),
+        ("### ***gout***", "gout"),
+        ("`gout`", "gout"),
+        ("HLA-B*27, snake_case and 5 * 3", "HLA-B*27, snake_case and 5 * 3"),
+        ("* gout\n* pain", "* gout\n* pain"),
+    ],
+)
+def test_emphasis_and_headings_are_no_part_of_a_text(text, plain):
+    assert strip_marks(text) == plain
+
+
+MARKS = "*_`#<|'."  # what the patterns look for
+LENGTH = 300_000  # a search whose time grows with the square of this never ends
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_long_text_is_read_whatever_it_repeats(mark):
+    for after in ("", "a", " ", "\n", "a ", "a\n", " a"):
+        for end in ("", "a"):
+            text = f"{mark}{after}" * (LENGTH // len(mark + after)) + end
+            strip_marks(text)
+            first_sentence(text, is_cut=True)
+    read(mark * LENGTH)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r", "\u2028"])
+def test_a_long_text_of_blanks_is_read(blank):
+    assert read(f"a{blank * LENGTH}b")[1] == "no name"
 
 
 @given(st.sampled_from([name for name, _ in NAMES]), st.text(" .,!?*\n", max_size=4))

@@ -2,22 +2,24 @@
 
 import json
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
+import anyio
 import pandas as pd
 import pytest
 import transformers
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import probing
 from helpers.server import serving
 from medprobe.backends import PLUGIN_MODEL, finder
 from medprobe.core import places
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
 from medprobe.core.parts import fingerprint
 from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
@@ -27,8 +29,8 @@ from medprobe.extensions.chat.prompt_texts import Chat
 from medprobe.extensions.chat.writer import writer_of
 from medprobe.extensions.chat.writing import WritingSettings
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
-from medprobe.extensions.servers.backends.served import read_echo, read_text, read_top
-from medprobe.extensions.servers.client import TRIES, Client
+from medprobe.extensions.servers.backends.served import CUT, ENDED, read_echo, read_text, read_top
+from medprobe.extensions.servers.client import TRIES, Client, read_choice
 from medprobe.extensions.servers.records import RECORD
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.extensions.servers.stages.prove import describe, prove
@@ -248,7 +250,11 @@ def client(url, **more):
 def waits(monkeypatch):
     """The seconds for which the client would have waited."""
     seconds: list[float] = []
-    monkeypatch.setattr(time, "sleep", seconds.append)
+
+    async def sleep(duration: float) -> None:
+        seconds.append(duration)
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
     return seconds
 
 
@@ -311,6 +317,124 @@ def answering_with(content: bytes, status: int = 200, reason: str | None = None)
         server.shutdown()
 
 
+QUESTION = "Fill in: desovol might treat ____ ."
+ASKED = [
+    ("chat/completions", {"messages": [{"role": "user", "content": QUESTION}]}),
+    ("completions", {"prompt": QUESTION}),
+    ("completions", {"prompt": [17, 4, 9]}),  # token identifiers, which the server decodes
+]
+
+
+@pytest.mark.parametrize(("path", "body"), ASKED)
+@pytest.mark.parametrize("status", [400, 200])  # 200: the error is in the answer
+def test_what_a_server_quotes_of_one_of_many_requests_is_in_no_error(path, body, status):
+    error = {"error": {"message": f"content filter: your text {QUESTION}", "code": 400}}
+    with answering_with(json.dumps(error).encode(), status) as url:
+        with without_quotes(), pytest.raises(BadInput) as held_back:
+            list(client(url).post_all(path, [body] * 3))
+        assert str(held_back.value) == f"servers.llama (127.0.0.1, {path}): 400 Bad Request"
+        with pytest.raises(BadInput, match="content filter: your text Fill in: desovol"):
+            list(client(url).post_all(path, [body] * 3))
+
+
+def test_an_error_in_an_answer_is_asked_again_and_quoted(waits):
+    error = {"error": {"message": "overloaded", "code": 503}}
+    with answering_with(json.dumps(error).encode()) as url:
+        line = rf"503 Service Unavailable: overloaded \(tries: {TRIES}\)"
+        with pytest.raises(BadInput, match=line):
+            client(url).post(*ASKED[0])
+    assert len(waits) == TRIES - 1
+
+
+def test_no_character_of_a_servers_message_moves_the_cursor():
+    marks = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA1), 0x200B, 0x202E, 0x2066, 0xD800]))
+    error = {"error": {"message": f"bad{marks}value"}}
+    answering = answering_with(json.dumps(error).encode(), 400)
+    with answering as url, pytest.raises(BadInput, match=r"bad.*value") as raised:
+        client(url).post("completions", {})
+    assert str(raised.value).isprintable()
+
+
+@pytest.mark.parametrize("spell", [str, str.upper, lambda code: code.replace("%2d", "-")])
+def test_a_key_is_not_printed_in_other_letters_of_urls(spell, monkeypatch):
+    monkeypatch.setenv("LLAMA_KEY", "sk-secret")
+    key = spell("".join(f"%{ord(letter):02x}" for letter in "sk-secret"))
+    error = {"error": {"message": f"no such key {key}"}}
+    answering = answering_with(json.dumps(error).encode(), 401)
+    with answering as url, pytest.raises(BadInput) as raised:
+        client(url, key="$LLAMA_KEY").post("completions", {})
+    assert str(raised.value).endswith("401 Unauthorized")
+
+
+@contextmanager
+def dripping(before: bytes) -> Iterator[str]:
+    """A server that sends this, and then a blank every tenth of a second; yields its URL."""
+    is_over = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.wfile.write(before)
+            try:
+                while not is_over.wait(0.1):
+                    self.wfile.write(b" ")
+            except OSError:  # the client has gone
+                is_over.set()
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        is_over.set()
+        server.shutdown()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize("before", [HEAD + b"X-Wait:", HEAD + b"\r\n", HEAD + b'\r\n{"choices":'])
+def test_the_timeout_bounds_a_request_whose_answer_never_ends(before):
+    with dripping(before) as url, pytest.raises(BadInput, match=r"no answer in 0\.5 s"):
+        Client("llama", ServerParams(url=url, model="tiny", timeout=0.5), tries=1).post(*ASKED[0])
+
+
+def test_half_a_surrogate_pair_is_replaced_wherever_it_stands():
+    content = {f"{chr(code)}a": [f"b{chr(code)}c", chr(code)] for code in range(0xD800, 0xE000)}
+    with answering_with(json.dumps({"choices": content, "whole": "\U0001f600"}).encode()) as url:
+        answer = client(url).post(*ASKED[0])
+    assert answer == {"choices": {"\ufffda": ["b\ufffdc", "\ufffd"]}, "whole": "\U0001f600"}
+
+
+@pytest.mark.parametrize("kind", ["chat", "causal"])
+@given(ending=st.none() | st.sampled_from(["stop", "length", "error", "abort"]) | st.text())
+def test_only_a_text_that_ended_well_or_was_cut_is_an_answer(kind, ending):
+    choice = {"message": {"content": "pain"}} if kind == "chat" else {"text": "pain"}
+    answer = {"choices": [{**choice, "finish_reason": ending}]}
+    is_answer = str(ending or "stop").lower() in (*ENDED, *CUT)
+    assert read_text(answer, kind, "srv")[0] == ("pain" if is_answer else "")
+    if ending in ("error", "abort", "content_filter"):
+        assert not is_answer
+
+
+def test_a_refusal_is_no_answer_whatever_text_is_beside_it():
+    message = {"content": "pain", "refusal": "I cannot help with pain."}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    assert read_text(answer, "chat", "srv") == ("", False)
+
+
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "trauma?"}]}
+PIECES = st.lists(st.none() | st.text(), max_size=5)  # None: a thought
+
+
+@given(PIECES)
+def test_the_parts_of_a_text_are_joined_without_its_thoughts(pieces):
+    parts = [THOUGHT if text is None else {"type": "text", "text": text} for text in pieces]
+    answer = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
+    assert read_text(answer, "chat", "srv")[0] == "".join(text or "" for text in pieces)
+    assert bool(read_choice(answer["choices"][0])[0]) == (None in pieces)
+
+
 TEXT = {"text": "pain"}
 
 
@@ -354,9 +478,7 @@ def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
         hashes = {fingerprint([folder / RECORD])}
         for other in (url.replace("127.0.0.1", "localhost"), url.replace("/v1", "/b/v1")):
             project(other)
-            with pytest.raises(
-                BadInput, match=r"another name, URL, model or extra.*; run `medprobe repro`"
-            ):
+            with pytest.raises(BadInput, match=r"another url than .* then `medprobe repro`"):
                 finder.find(folder, "causal", ENGINE)
             prove("llama", load_params(), folder)
             hashes.add(fingerprint([folder / RECORD]))
@@ -364,6 +486,21 @@ def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
         prove("llama", load_params(), folder)
         hashes.add(fingerprint([folder / RECORD]))
     assert len(hashes) == 3
+
+
+def test_another_tokenizer_than_the_proved_one_is_refused(project, checkpoint, tmp_path):
+    folder = shutil.copytree(checkpoint, tmp_path / "tokenizer")
+    with serving(checkpoint) as (url, _):
+        model = proved(project(url, tokenizer=str(folder)))
+        finder.find(model, "causal", ENGINE)
+        file = folder / "tokenizer.json"
+        vocabulary = json.loads(file.read_text())
+        names = [*vocabulary["model"]["vocab"]]
+        ids = vocabulary["model"]["vocab"]
+        ids[names[0]], ids[names[1]] = ids[names[1]], ids[names[0]]
+        file.write_text(json.dumps(vocabulary))
+        with pytest.raises(BadInput, match=r"another tokenizer than .* --force .* prove@llama"):
+            finder.find(model, "causal", ENGINE)
 
 
 def test_a_key_in_params_is_refused_without_printing_it(project):

@@ -3,6 +3,7 @@
 The key is in no error and no record; of what a server says, only what quotes nothing of a request.
 """
 
+import asyncio
 import hashlib
 import importlib.util
 import json
@@ -10,14 +11,18 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import responses
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from medprobe.core.errors import BadInput, quoting
+from medprobe.core.parts import fingerprint
+from medprobe.engine.inspection import TOKENIZERS
 from medprobe.engine.load import token_counter
 from medprobe.extensions.servers.settings.servers import ServerParams
 
@@ -33,6 +38,8 @@ FIELDS: Final = (  # of a request, by which a server can be told to answer other
     *(CAP, CHAT_CAP, "temperature", "top_p", "stop", "seed", "logprobs", "top_logprobs", "echo"),
     *("reasoning_effort", "chat_template_kwargs", "logit_bias", "n"),
 )
+SURROGATES: Final = "surrogatepass"  # JSON can hold half a pair, and no table can
+TEXTS: Final = ("text", "output_text", None)  # types of a text's parts
 COMMON: Final = frozenset({"the", "and", "for", "not", "you", "are", "one", "use", "a", "in", "of"})
 
 Body = dict[str, Any]
@@ -59,14 +66,19 @@ class Client:
     clock: Callable[[], float] = time.time
 
     @property
-    def identity(self) -> dict[str, str]:
-        """What stands for the model: its name in params.yaml and on the server, and the URL.
+    def identity(self) -> Body:
+        """What stands for the model: its names here and on the server, URL, tokenizer and extra.
 
         The URL is hashed, since its path may be secret. Results of another identity are not those
         of this model.
         """
-        url = hashlib.sha256(self.params.url.rstrip("/").encode()).hexdigest()
-        return {"name": self.name, "url.sha256": url, "model": self.params.model}
+        params = self.params
+        url = hashlib.sha256(params.url.rstrip("/").encode()).hexdigest()
+        files = [params.tokenizer / name for name in TOKENIZERS] if params.tokenizer else []
+        return {
+            **{"name": self.name, "url.sha256": url, "model": params.model, "extra": params.extra},
+            "tokenizer": fingerprint(file for file in files if file.is_file()) if files else None,
+        }
 
     def post(self, path: str, body: Body) -> Body:
         """Send a request, and again while the server is busy or fails.
@@ -80,10 +92,15 @@ class Client:
             Refused: The server refuses the request.
             BadInput: The server does not answer, or no key is set.
         """
+        return self._start(self._post(path, body)).result()
+
+    async def _post(self, path: str, body: Body) -> Body:
         whole = {"model": self.params.model, **body, **self.params.extra}
         if CHAT_CAP in self.params.extra:  # it caps chats, and the body's cap all else: never both
             whole.pop(CAP if path.startswith("chat") else CHAT_CAP, None)
-        answer = self._send(path, {key: value for key, value in whole.items() if value is not None})
+        whole = {key: value for key, value in whole.items() if value is not None}
+        async with self._room:
+            answer = await self._send(path, whole)
         total = nested(answer, "usage", "total_tokens")
         if isinstance(total, int):  # foreign: anything can be there
             token_counter["tokens"] += total
@@ -91,61 +108,90 @@ class Client:
 
     def models(self) -> list[Body]:
         """Return the server's list of models."""
-        listed = self._send("models", None).get("data")
+        listed = self._start(self._send("models", None)).result().get("data")
         if not isinstance(listed, list):
             return []
         return [model for model in listed if isinstance(model, dict)]
 
     def post_all(self, path: str, bodies: Sequence[Body]) -> Iterator[Body]:
         """Send requests, several at once, and yield the answers in their order."""
-        with ThreadPoolExecutor(self.params.requests) as pool:
-            futures = [pool.submit(self.post, path, body) for body in bodies]
-            try:
-                for future in futures:
-                    yield future.result()
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        futures = [self._start(self._post(path, body)) for body in bodies]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _start(self, request: Coroutine[Any, Any, Body]) -> Future[Body]:
+        """Begin a request, which sees the caller's context variables, such as `quoting`."""
+        return asyncio.run_coroutine_threadsafe(request, self._loop)
 
     @cached_property
-    def _openai(self) -> "openai.OpenAI":
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of all requests: a request in a thread could not be given up at a deadline."""
+        loop = asyncio.new_event_loop()
+        Thread(target=loop.run_forever, daemon=True).start()
+        return loop
+
+    @cached_property
+    def _room(self) -> asyncio.Semaphore:
+        return asyncio.Semaphore(self.params.requests)
+
+    @cached_property
+    def _openai(self) -> "openai.AsyncOpenAI":
         """The client, which takes no key of OpenAI's from the environment and follows no redirect.
 
         A redirect would carry the key and the prompts to another host, and so would a proxy those
-        for a server on this machine.
+        for a server on this machine. A request ends at its deadline, whatever has come by then. An
+        error in an answer of status 200 gets the status that it names.
         """
         if importlib.util.find_spec("openai") is None:
             problem = "the package openai is not there"
             raise BadInput(f"servers.{self.name}", problem, "pip install 'medprobe[servers]'")
+        import httpx2
         import openai
+
+        seconds = self.params.timeout
+
+        class HttpClient(openai.DefaultAsyncHttpxClient):
+            async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+                try:
+                    async with asyncio.timeout(seconds):
+                        response = await super().send(request, **options)
+                except TimeoutError:
+                    raise httpx2.ReadTimeout("deadline", request=request) from None
+                if response.is_success and (status := _failure(response.content)):
+                    response.status_code = status
+                return response
 
         for name in ("openai", "httpx", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)  # below are requests, and URLs
         key = self._key() or "none"  # the package demands one
         headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
         headers["Authorization"] = f"Bearer {key}"
-        return openai.OpenAI(
+        return openai.AsyncOpenAI(
             api_key=key,
             admin_api_key="",
             base_url=self.params.url,
-            timeout=self.params.timeout,
+            timeout=None,
             max_retries=self.tries - 1,
             default_headers=headers,
-            http_client=openai.DefaultHttpxClient(
-                follow_redirects=False, trust_env=not self.params.is_loopback
-            ),
+            http_client=HttpClient(follow_redirects=False, trust_env=not self.params.is_loopback),
         )
 
-    def _send(self, path: str, body: Body | None) -> Body:
+    async def _send(self, path: str, body: Body | None) -> Body:
         client = self._openai
         import openai
 
         remedy = "see whether it runs, then go on: finished parts are kept"
         try:
             if body is None:
-                text = client.get(f"/{path}", cast_to=str)
+                text = await client.get(f"/{path}", cast_to=str)
             else:
-                text = client.post(f"/{path}", body=body, cast_to=str)
-            answer = json.loads(text)
+                text = await client.post(f"/{path}", body=body, cast_to=str)
+            whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", SURROGATES)
+            answer = json.loads(whole.decode("utf-16", "replace"))
         except openai.APIStatusError as error:
             status = error.status_code
             problem = f"{status} {responses.get(status, '')}".strip() + self._said(error, body)
@@ -167,14 +213,16 @@ class Client:
 
     def _said(self, error: "openai.APIStatusError", body: Body | None) -> str:
         """Return a server's own words, where errors may quote data or these quote none."""
-        message = nested(error.body, "message")
-        if not isinstance(message, str) or not message.strip():
+        message = nested(error.body, "message") or error.body
+        if not isinstance(message, str) or message.lstrip().startswith("<"):  # a page
             return ""
-        message = " ".join(message.split())[:MESSAGE_LENGTH]
+        message = " ".join(message.split())
         secrets = [self._key(), self.params.url]
-        if any(secret and secret in message for secret in secrets):
+        said = f"{message} {unquote(message)}"
+        is_secret = any(secret and secret in said for secret in secrets)
+        if not message or is_secret or (not quoting.get() and _quotes(message, body)):
             return ""
-        return f": {message}" if quoting.get() or not _quotes(message, body) else ""
+        return f": {message[:MESSAGE_LENGTH]}"
 
     def _key(self) -> str:
         if self.params.key is None:
@@ -199,16 +247,35 @@ def nested(content: Any, *keys: str | int) -> Any:
     return content
 
 
-def _texts(content: object) -> Iterator[str]:
-    """Yield all texts in the values of a request."""
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, dict):
-        for value in content.values():
-            yield from _texts(value)
-    elif isinstance(content, list | tuple):
-        for value in content:
-            yield from _texts(value)
+def read_choice(choice: Any) -> tuple[str, str | None]:
+    """Return the thoughts parted from the text of an answer, and the text, or None if it has none.
+
+    Of a text in parts, those of another type are thoughts.
+
+    >>> parts = [{"type": "thinking", "thinking": "a pump?"}, {"type": "text", "text": "heart"}]
+    >>> read_choice({"message": {"content": parts}})[1], read_choice({"message": {}})
+    ('heart', ('', ''))
+    """
+    message, text = nested(choice, "message"), nested(choice, "text")
+    thoughts = [nested(message, name) for name in ("reasoning_content", "reasoning")]
+    if isinstance(message, dict):
+        text = message.get("content") or ""
+    if isinstance(text, list):
+        thoughts += [str(part) for part in text if nested(part, "type") not in TEXTS]
+        parts = (nested(part, "text") for part in text if nested(part, "type") in TEXTS)
+        text = "".join(part for part in parts if isinstance(part, str))
+    said = "".join(thought for thought in thoughts if isinstance(thought, str))
+    return said, text if isinstance(text, str) else None
+
+
+def _failure(content: bytes) -> int:
+    """Return the status of an error in an answer without a status of its own; 0: no error."""
+    try:
+        error = nested(json.loads(content), "error") if b'"error"' in content else None
+    except (ValueError, RecursionError):
+        return 0
+    code = nested(error, "code")
+    return (code if isinstance(code, int) and 400 <= code < 600 else 500) if error else 0
 
 
 def _quotes(message: str, body: Body | None) -> bool:
@@ -218,9 +285,11 @@ def _quotes(message: str, body: Body | None) -> bool:
     >>> _quotes("bad text: gouty", body), _quotes("Use 'max_completion_tokens' instead.", body)
     (True, False)
     """
-    asked = {key: value for key, value in (body or {}).items() if key in ("messages", "prompt")}
-    words = {word for text in _texts(asked) for word in re.findall(r"\w+", text.casefold())}
-    words -= {*COMMON, "user", "assistant", "system"}
+    prompt = (body or {}).get("prompt", "")
+    if not isinstance(prompt, str):
+        return True  # token identifiers, which a server can decode
+    texts = [prompt, *(turn["content"] for turn in (body or {}).get("messages", ()))]
+    words = {word for text in texts for word in re.findall(r"\w+", text.casefold())} - COMMON
     said = message.casefold()
     whole = {*re.findall(r"\w+", said)}
     return any(word in (said if len(word) > 3 else whole) for word in words)

@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from medprobe.core.errors import BadInput
-from medprobe.extensions.servers.client import Body, Client, nested
-from medprobe.extensions.servers.records import PROVED
+from medprobe.extensions.servers.client import Body, Client, nested, read_choice
+from medprobe.extensions.servers.records import PROVE_AGAIN, PROVED
 
 OPENINGS: Final = (
     "The old lighthouse stood",
@@ -134,7 +134,7 @@ def check(client: Client, record: dict[str, Any]) -> None:
     Raises:
         BadInput: The server has another model now, or does not answer.
     """
-    remedy = f"run `dvc repro --force --single-item prove@{client.name}`, then `medprobe repro`"
+    remedy = PROVE_AGAIN.format(client.name)
     if FINGERPRINT not in record:
         raise BadInput(f"servers.{client.name}", "its record has no fingerprint", remedy)
     old = Fingerprint.read(record[FINGERPRINT])
@@ -175,9 +175,7 @@ def _margin(place: dict[str, float]) -> float:
 def _read(answer: Body) -> Answer:
     """Read an answer of either kind; what is not there or has another shape is left out."""
     choice = nested(answer, "choices", 0)
-    message = nested(choice, "message")
-    parts = [nested(message, name) for name in ("reasoning_content", "reasoning", "content")]
-    text = "".join(part for part in (*parts, nested(choice, "text")) if isinstance(part, str))
+    text = "".join(part or "" for part in read_choice(choice))
     listed = nested(choice, "logprobs", "content")
     if listed is None:
         listed = nested(choice, "logprobs", "top_logprobs")

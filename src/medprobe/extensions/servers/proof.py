@@ -11,19 +11,16 @@ from typing import Any, Final
 from medprobe.core.answers import THINK_END, THOUGHTS
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import ModelKind
-from medprobe.core.parts import fingerprint
-from medprobe.engine.inspection import TOKENIZERS
 from medprobe.extensions.chat.extraction import Extraction, Names, strip_thoughts
 from medprobe.extensions.servers.backends.served import (
     Served,
     echo_body,
     read_echo,
     read_text,
-    read_thoughts,
     read_top,
     top_logprobs_body,
 )
-from medprobe.extensions.servers.client import Client, Refused, nested
+from medprobe.extensions.servers.client import Client, Refused, nested, read_choice
 from medprobe.extensions.servers.records import PROVED
 
 QUESTION: Final = "Which organ pumps the blood? Answer in one word."
@@ -55,16 +52,13 @@ def prove(client: Client, kind: ModelKind) -> dict[str, Any]:
         remedy = f"there are: {', '.join(entries)}"
         problem += nearest(params.model, [*entries])
         raise BadInput(f"servers.{client.name}.model", problem, remedy) from None
-    files = [tokenizer / name for name in TOKENIZERS] if tokenizer else []
     return {
         **client.identity,
         **about,
-        "extra": params.extra,
         "host": params.host,
         "kind": kind,
         "entry": entries.get(params.model, "not listed by /v1/models"),
         "weights": "not hashed: the server does not show them",
-        "tokenizer": fingerprint(file for file in files if file.is_file()) if files else None,
         "proof": {
             "write": written,
             "top_logprobs": _attempt(client, kind, _top_logprobs),
@@ -136,7 +130,8 @@ def _thinks(answer: dict[str, Any], where: str) -> bool:
     """Return whether an answer has thoughts, parted from its text or in it."""
     text, is_cut = read_text(answer, "chat", where)
     begins = text.lstrip().startswith(THINK_END.replace("/", ""))
-    return bool(read_thoughts(answer)) or begins or THINK_END in text or (is_cut and not text)
+    thoughts, _ = read_choice(nested(answer, "choices", 0))
+    return bool(thoughts) or begins or THINK_END in text or (is_cut and not text)
 
 
 def _same(texts: set[str]) -> str:

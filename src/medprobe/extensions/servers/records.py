@@ -11,6 +11,7 @@ from medprobe.extensions.servers.settings.servers import ServerParams
 RECORD: Final = "server.json"  # it stands for the checkpoint
 SETTINGS: Final = "settings.json"  # next to it: settings on which results depend, not their parts
 PROVED: Final = "proved"  # what a record says of an ability
+PROVE_AGAIN: Final = "run `dvc repro --force --single-item prove@{}`, then `medprobe repro`"
 REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
     "umls": "the UMLS licence forbids to pass its content on",
     "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",

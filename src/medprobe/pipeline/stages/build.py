@@ -8,7 +8,8 @@ from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
-from medprobe.core.settings import SampledSettings, parse_section
+from medprobe.core.settings import parse_section
+from medprobe.sample.identifiers import are_invented
 
 
 def build(name: str, params: Params, executor: Executor = in_this_process) -> None:
@@ -35,5 +36,5 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
             builder=builder,
         )
         tables.write(places.BENCHMARKS / name)
-    invented = isinstance(settings, SampledSettings) and settings.invented
+    invented = are_invented(tables, benchmark.identifiers)
     replace(benchmark.metadata, invented=invented).write(places.ABOUT / f"{name}.json")

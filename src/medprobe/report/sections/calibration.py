@@ -4,8 +4,8 @@ Some models come in pairs of one size and training length: one has read the fact
 number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. A sound method ranks
 the first above the second, and facts that were read above facts that were not.
 
-That holds of benchmarks whose settings say that they are of the sample world (`invented: true`),
-and of no others. docs/concepts/calibration.md has what several other worlds show.
+That holds of benchmarks whose identifiers are all the sample world's, and of no others.
+docs/concepts/calibration.md has what several other worlds show.
 """
 
 from typing import Any, Final, NamedTuple

@@ -29,10 +29,12 @@ from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, te
 from medprobe.extensions.chat.writing import Text, WritingSettings
 from medprobe.extensions.likelihood.rankings import Ranking, VariantRanking, rank_by_scores
 from medprobe.extensions.servers.by_name import Readings
-from medprobe.extensions.servers.client import Body, Client, nested
-from medprobe.extensions.servers.records import RECORD, read_record, read_settings
+from medprobe.extensions.servers.client import Body, Client, nested, read_choice
+from medprobe.extensions.servers.records import PROVE_AGAIN, RECORD, read_record, read_settings
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
+ENDED: Final = ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete")  # by itself
+CUT: Final = ("length", "max_tokens", "model_length")  # all other reasons to finish: no answer
 UNLIMITED: Final = 1_000_000_000  # tokens of a window that the server does not state
 
 
@@ -46,10 +48,11 @@ def open_server(folder: Path) -> "Served":
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])
-    is_other = any(record.get(key) != value for key, value in client.identity.items())
-    if is_other or record.get("extra", {}) != client.params.extra:
-        problem = "another name, URL, model or extra than the one that has proved what it can do"
-        raise BadInput(f"servers.{folder.name}", problem, "run `medprobe repro`")
+    other = [key for key, value in client.identity.items() if record.get(key) != value]
+    if other:
+        named = ", ".join(other).replace(".sha256", "")
+        problem = f"another {named} than when it proved what it can do"
+        raise BadInput(f"servers.{folder.name}", problem, PROVE_AGAIN.format(folder.name))
     length = nested(record, "entry", "max_model_len")
     is_length = isinstance(length, int) and length > 0
     window = length if is_length else UNLIMITED
@@ -337,28 +340,19 @@ def is_log_prob(value: object) -> bool:
 def read_text(answer: Body, kind: ModelKind, where: str) -> tuple[str, bool]:
     """Return the text of an answer, and whether it is cut.
 
-    It is "" where the server refuses to answer, and where it parts thoughts from an answer that
-    they leave no room for.
+    It is "" where the server refuses to answer or fails in the midst of it, and where it parts
+    thoughts from an answer that they leave no room for.
 
     Raises:
         BadInput: It is not an answer of this kind of model.
     """
     choice = nested(answer, "choices", 0)
-    text = nested(choice, "message", "content") if kind == "chat" else nested(choice, "text")
-    ending = nested(choice, "finish_reason")
-    refused = ending == "content_filter" or bool(nested(choice, "message", "refusal"))
-    if text is None and kind == "chat" and isinstance(nested(choice, "message"), dict):
-        text = ""
-    if not isinstance(text, str):
+    text = read_choice(choice)[1]
+    if text is None or (kind == "chat") != isinstance(nested(choice, "message"), dict):
         raise BadInput(where, "its answer has no text", "is it a server of this kind of model?")
-    return "" if refused else text, ending == "length"
-
-
-def read_thoughts(answer: Body) -> str:
-    """Return the thoughts that a server has parted from the text of an answer."""
-    message = nested(answer, "choices", 0, "message")
-    found = (nested(message, field) for field in ("reasoning_content", "reasoning"))
-    return next((text for text in found if isinstance(text, str)), "")
+    ending = str(nested(choice, "finish_reason") or "stop").lower()
+    is_answer = ending in (*ENDED, *CUT) and not nested(choice, "message", "refusal")
+    return text if is_answer else "", ending in CUT
 
 
 def _first_line(text: str, separator: str) -> str:

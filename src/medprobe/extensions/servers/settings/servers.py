@@ -29,7 +29,7 @@ class ServerParams(Section):
     requests: int = Field(8, gt=0)
     """Requests at once."""
     timeout: float = Field(300, gt=0)
-    """Seconds until a request counts as failed. It is then sent again."""
+    """Seconds within which an answer must be complete. Otherwise the request is sent again."""
     max_requests: int = Field(1_000_000, gt=0)
     """The most requests that one method may send for one benchmark. More are refused."""
     extra: dict[str, Any] = Field({})

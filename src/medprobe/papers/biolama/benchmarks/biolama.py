@@ -22,7 +22,7 @@ from medprobe.benchmarks.families import (
     with_families,
 )
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.settings import SampledSettings
+from medprobe.core.settings import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, BenchmarkTables
 from medprobe.sources import triples as biolama
 from medprobe.sources.triples import Source, Triple, TripleObject
@@ -38,7 +38,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(SampledSettings):
+class Settings(Section):
     """What to build: the sources that are there, and the names to rank."""
 
     sources: tuple[Source, ...] = biolama.SOURCES
@@ -158,4 +158,5 @@ BENCHMARK = Benchmark(
     files=biolama.list_files,
     gate_sources=("biolama",),
     tables=("train", "dev"),
+    identifiers=("subject_id", "answer_ids"),
 )

@@ -74,5 +74,5 @@ def _row(identifier: str, source: str, code: str, facts: list[Fact]) -> dict[str
 
 
 def _uri(source: str, entity: Entity) -> str:
-    forms = {"ctd": f"MESH:{entity.cui}", "wikidata": f"Q{entity.cui[1:]}", "umls": entity.cui}
+    forms = {"ctd": f"MESH:{entity.cui}", "wikidata": entity.qid, "umls": entity.cui}
     return forms[source]

@@ -12,5 +12,8 @@ METADATA = replace(
     sources=(*context.UMLS, "articles"),
 )
 BENCHMARK = Benchmark(
-    METADATA, context.Settings, context.build, many_files=True, tables=context.TABLES
+    *(METADATA, context.Settings, context.build),
+    many_files=True,
+    tables=context.TABLES,
+    identifiers=context.IDENTIFIERS,
 )

@@ -128,5 +128,11 @@ def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, st
 
 
 BENCHMARK = Benchmark(
-    METADATA, Settings, build, files=biolama.list_files, many_files=True, tables=context.TABLES
+    METADATA,
+    Settings,
+    build,
+    files=biolama.list_files,
+    many_files=True,
+    tables=context.TABLES,
+    identifiers=context.IDENTIFIERS,
 )

@@ -11,5 +11,8 @@ METADATA = replace(
     sources=(*context.UMLS, "notes"),
 )
 BENCHMARK = Benchmark(
-    METADATA, context.Settings, context.build, many_files=True, tables=context.TABLES
+    *(METADATA, context.Settings, context.build),
+    many_files=True,
+    tables=context.TABLES,
+    identifiers=context.IDENTIFIERS,
 )

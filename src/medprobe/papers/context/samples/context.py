@@ -17,6 +17,8 @@ from medprobe.sample.files import write_csv, write_lines
 from medprobe.sample.stories import RELATION, write_story
 from medprobe.sample.world import Entity, World
 
+FIRST = 99_000_000  # above any row of MIMIC-III and any article of PMC
+
 
 def write(world: World, data: Path, seed: int) -> None:
     """Write a note and every other time an article for each disease with findings, below `data`."""
@@ -32,7 +34,7 @@ def write(world: World, data: Path, seed: int) -> None:
     write_csv(data / "notes" / "NOTEEVENTS.csv", [COLUMNS, *notes], csv.QUOTE_NONNUMERIC)
     for number, disease in enumerate(list(findings)[::2], start=1):
         article = _article(number, disease, _story(world, disease, findings[disease], rng))
-        write_lines(data / "articles" / f"PMC99{number:05d}.xml", [article])
+        write_lines(data / "articles" / f"PMC{FIRST + number}.xml", [article])
 
 
 def _story(
@@ -64,7 +66,7 @@ def _note(number: int, text: str, rng: random.Random) -> list[str | int]:
     patient = 90_000 + number
     kinds = ("Discharge summary", "Report")
     text = f"Patient [**Last Name {number}**]\n\nHistory:\n{text}\n"
-    return [number, patient, patient, day, "", "", *kinds, 1, error, text]
+    return [FIRST + number, patient, patient, day, "", "", *kinds, 1, error, text]
 
 
 def _article(number: int, disease: Entity, sentences: list[str]) -> str:
@@ -75,7 +77,7 @@ def _article(number: int, disease: Entity, sentences: list[str]) -> str:
 <article article-type="case-report">
   <front>
     <article-meta>
-      <article-id pub-id-type="pmc">99{number:05d}</article-id>
+      <article-id pub-id-type="pmc">{FIRST + number}</article-id>
       <title-group>
         <article-title>A case of {escape(disease.name)}</article-title>
       </title-group>

@@ -25,7 +25,6 @@ from medprobe.benchmarks.families import (
     further_wordings,
     with_families,
 )
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     ORIGINAL,
@@ -62,7 +61,7 @@ ANOTHER: Final = "another sentence of the fact is asked"
 COLUMNS: Final = [*QUERY_COLUMNS, "pair_id", "sentence"]
 
 
-class Settings(SampledSettings, SentenceSettings):
+class Settings(SentenceSettings):
     """Which sentences are asked.
 
     As the paper has it every one, and none is dropped that can be asked at all, which is one with a
@@ -312,4 +311,5 @@ BENCHMARK = Benchmark(
     files=lambda settings: [f"lama/{lama.FILES[name]}" for name in settings.sets],
     gate_sources=("lama",),
     tables=(),
+    identifiers=("query_id",),
 )

@@ -90,9 +90,9 @@ def _trex(code: str, fact: Fact, rng: random.Random) -> dict[str, Any]:
     texts = [poor, good] if rng.random() < 0.1 else [good, poor]
     return {
         "uuid": f"{code}-{fact.subject.cui}",
-        "obj_uri": f"Q{fact.object.cui[1:]}",
+        "obj_uri": fact.object.qid,
         "obj_label": fact.object.name,
-        "sub_uri": f"Q{fact.subject.cui[1:]}",
+        "sub_uri": fact.subject.qid,
         "sub_label": fact.subject.name,
         "predicate_id": code,
         "evidences": [

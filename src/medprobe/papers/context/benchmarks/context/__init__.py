@@ -21,7 +21,7 @@ from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, in_this_process
-from medprobe.core.settings import SampledSettings
+from medprobe.core.settings import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.papers.context.benchmarks.context.facts import SUBJECT, Knowledge, Relation, load
 from medprobe.papers.context.benchmarks.context.steps import Evidence, Limits, steps
@@ -44,7 +44,7 @@ SUBSETS: Final = ["alone", "full", "steps"]
 INDEXES: Final = places.PARTS / "documents"  # what was found in the resources
 
 
-class ContextSettings(SampledSettings):
+class ContextSettings(Section):
     """Resources, and how much to take of them and of the facts."""
 
     resources: dict[str, Resource]
@@ -269,6 +269,11 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+IDENTIFIERS: Final = ("subject_id", "answer_ids", "id", "document")
 BENCHMARK = Benchmark(
-    METADATA, Settings, build, many_files=True, gate_sources=UMLS[1:2], tables=TABLES
+    *(METADATA, Settings, build),
+    many_files=True,
+    gate_sources=UMLS[1:2],
+    tables=TABLES,
+    identifiers=IDENTIFIERS,
 )

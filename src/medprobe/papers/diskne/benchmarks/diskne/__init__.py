@@ -16,7 +16,6 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import annotation, cui2vec
 from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
@@ -48,7 +47,7 @@ METADATA = Metadata(
 )
 
 
-class Settings(DiskneSettings, SampledSettings):
+class Settings(DiskneSettings):
     """Which diseases are annotated, and how many negatives each positive has."""
 
     diseases: tuple[str, ...] = Field(DISEASES, min_length=1)
@@ -109,4 +108,5 @@ BENCHMARK = Benchmark(
     files=lambda settings: PAIRS,
     gate_sources=(UMLS[0], VECTORS),
     tables=TABLES,
+    identifiers=("answer_ids", "id", "cui", "pair_id"),
 )

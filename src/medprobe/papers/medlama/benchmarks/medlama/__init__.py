@@ -15,7 +15,6 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.families import SubjectName
 from medprobe.core.errors import BadInput
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.names import ConceptFamilies, read_names
 from medprobe.papers.medlama.benchmarks.medlama.queries import MedlamaSettings, tables
@@ -34,7 +33,7 @@ METADATA: Final = Metadata(
 )
 
 
-class Settings(MedlamaSettings, SampledSettings):
+class Settings(MedlamaSettings):
     """How to read the UMLS; the defaults give the released benchmark."""
 
     vocabularies: tuple[str, ...] = ("SNOMEDCT_US", "NCI", "MED-RT")
@@ -173,4 +172,9 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, l
     return triples, sum(map(len, bare)), foreign
 
 
-BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=METADATA.sources, tables=())
+BENCHMARK = Benchmark(
+    *(METADATA, Settings, build),
+    gate_sources=METADATA.sources,
+    tables=(),
+    identifiers=("subject_id", "answer_ids", "id"),
+)

@@ -19,7 +19,6 @@ from pydantic import Field, StringConstraints
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.core.settings import SampledSettings
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.papers.template_free import pubmed
 from medprobe.papers.template_free.benchmarks.lipid.rules import (
@@ -46,7 +45,7 @@ METADATA = Metadata(
 Keyword = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
-class Settings(SampledSettings, SentenceSettings):
+class Settings(SentenceSettings):
     """The period of its sentences, its entity lists by subset, and which names are ranked.
 
     The lists are files of `data/entities`.
@@ -292,4 +291,5 @@ BENCHMARK = Benchmark(
     files=lambda settings: ["pubmed/*.xml*"],
     many_files=True,
     tables=(),
+    identifiers=("query_id",),
 )
