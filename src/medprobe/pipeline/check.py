@@ -163,6 +163,9 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
     _check_workers(params, "methods", method)
     if kind not in plugin.KINDS:
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
+    if missing := {*plugin.PARAMS} - params.model_fields_set:
+        problem, remedy = f"{min(missing)} is missing", "write it down: dvc.yaml names it"
+        raise BadInput("params.yaml", problem, remedy)
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         check_name(benchmark, benchmark_names, where)

@@ -6,6 +6,7 @@ from typing import Any
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
+from medprobe.papers.medlama.methods.contrastive import Contrastive
 from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps, read_pairs
 from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
@@ -27,7 +28,7 @@ def check(params: Params) -> None:
         if (SENTENCES / f"{name}.txt").is_file():
             check_sentences(name, params)
     for where, choices in _choices(params):
-        for name in choices.get("sets", params.sentence_sets):
+        for name in Contrastive.complete(choices, params)["sets"]:
             check_name(name, params.sentence_sets, f"{where}.sets")
             if (step := choices.get("step")) is not None:
                 _check_step(params, name, step, f"{where}.step")
