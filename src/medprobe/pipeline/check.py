@@ -144,9 +144,10 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
 
 def _check_published(name: str | None, where: str) -> None:
     """Raise BadInput where no paper has a checkpoint of this name: no number would be compared."""
-    from medprobe.core.papers import checkpoints
+    from medprobe.core.papers import checkpoints, papers
 
     names = [*checkpoints()]
+    names += [f"{file}/{model}" for file, paper in papers().items() for model in paper.models]
     if name is None or name in names:
         return
     longer = [other for other in names if other.casefold().startswith(name.casefold())]

@@ -211,7 +211,7 @@ def _means(results: Results) -> list[Part]:
     heads = {"acc_at_1 in print": "acc@1 in print, %"}
     caption = "Micro means of queries, then the mean over models"
     caption += ". In print: over the paper's sixteen" if is_printed else ""
-    notes = _notes("figure 2", "5") if is_printed else []
+    notes = _notes("figure 2", "section 4", "5") if is_printed else []
     return part("Means over models", [_table(table, formats, caption, **heads)], notes)
 
 
