@@ -34,7 +34,7 @@ def test_a_paper_is_sound(name: str) -> None:
 def test_a_name_is_of_one_checkpoint_and_a_checkpoint_has_one_name() -> None:
     names_by_hub: dict[str, set[str]] = {}
     for name, models in checkpoints().items():
-        assert len({(model.hub, model.group) for model in models}) == 1, name
+        assert len({model.hub for model in models}) == 1, name
         if models[0].hub:
             names_by_hub.setdefault(models[0].hub, set()).add(name)
     assert all(len(names) == 1 for names in names_by_hub.values()), names_by_hub

@@ -12,6 +12,7 @@ version: nowhere 2020
 url: https://example.org/paper
 stands: true
 sizes: {table: {full: {queries: 19000, relations: 19, answers_per_query: 2.3}}}
+released: {table: {hard: {queries: 152, relations: 19}, other: {relations: 19}}}
 names: {chf: C0018802}
 models:
   Old BERT: {hub: someone/old, revision: abc, kind: masked, group: general}

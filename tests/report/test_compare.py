@@ -14,6 +14,7 @@ from helpers import made_up_paper
 from helpers.toy_project import METADATA, NAMES, project, score_once
 from helpers.toy_report import PARAMS, write_report
 from medprobe.core import places
+from medprobe.core.papers import papers
 from medprobe.metrics.results import COMPARISON
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.significance import significance
@@ -223,6 +224,29 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     [row] = table.rows
     cell = row[[*table.heads].index("in deviations")]
     assert (cell.text if isinstance(cell, Cell) else cell) == verdict
+
+
+@pytest.mark.parametrize(
+    ("subset", "queries", "says"),
+    [
+        ("hard", 8, "yes"),
+        ("hard", 9, "no: 171 queries, 19 relations here, 152 queries, 19 relations there"),
+        ("other", 5, "yes, by its relations"),
+        ("nowhere", 5, "not counted by the paper"),
+    ],
+)
+def test_where_print_has_no_count_that_of_the_released_files_decides(
+    printed: None, subset: str, queries: int, says: str
+) -> None:
+    relations = [f"relation {number}" for number in range(19)]
+    counted = pd.DataFrame({"subset": subset, "relation": relations, "queries": queries})
+    results = Results(
+        comparison=pd.DataFrame(columns=COMPARISON),
+        benchmarks={"facts": replace(METADATA, invented=False)},
+        builders={"facts": "table"},
+        statistics={"facts": counted},
+    )
+    assert published.data_note(results, "facts", subset, papers()["made_up"]) == says
 
 
 def test_counts_in_print_stand_next_to_those_of_the_papers_data(printed: None) -> None:

@@ -6,7 +6,7 @@ the other can be asked for by its name.
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 import yaml
 from pydantic import ConfigDict, Field
@@ -46,9 +46,10 @@ class PaperModel(Section):
     revision: str = "main"  # a commit only where somebody has verified which one it was
     kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
     heads: tuple[ModelKind, ...] = ()  # further ones that it has
-    group: Literal["general", "adapted", "biomedical"]  # the text it was trained on, and last on
+    group: str = ""  # as the paper calls it; none if the paper has no groups, or not of this model
     larger_than: str = ""  # the smaller model of its family, by its name in the tables
     averaged: bool | dict[str, bool] = True  # in which means over models the paper counts it
+    lower_case: bool = False  # did the paper's code read a cased checkpoint in lower case?
     gated: bool = False  # does the hub ask for consent?
     named_by: str = ""  # the section of the paper or the file of its code that names it
     note: str = ""  # if nothing names it: what is not stated, and what is taken
@@ -72,6 +73,8 @@ class Paper(Section):
     stands: bool  # is it the version whose figures stand?
     variants: dict[str, Choices] = Field({})  # further settings of a builder, to be added by hand
     sizes: dict[str, dict[str, dict[str, float]]] = Field({})  # counts of benchmarks, by subset
+    released: dict[str, dict[str, dict[str, float]]] = Field({})  # those of the released files
+    trained_until: str | None = None  # the day by which all its models were trained
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     models: dict[str, PaperModel]  # by the names of `checkpoints`
     adopted: PaperSections  # for `medprobe adopt`
@@ -131,10 +134,14 @@ def place(number: str) -> str:
     return f"table {number}" if number.isdigit() else number
 
 
-def _standing_rows() -> Iterator[tuple[str, str, PublishedRow]]:
-    """All published numbers of the versions that stand, with the names of paper and table."""
+def _rows(version: str = "") -> Iterator[tuple[str, str, PublishedRow]]:
+    """All published numbers with the names of paper and table.
+
+    They are those of the versions that stand, or of `version` in place of another one of its paper.
+    """
+    replaced = papers()[version].title if version else ""
     for name, paper in papers().items():
-        if paper.stands:
+        if name == version or (paper.stands and paper.title != replaced):
             for number, table in paper.tables.items():
                 for row in table.rows:
                     yield name, number, row
@@ -146,7 +153,8 @@ def published(
     """List what is published of a model, in the versions of papers that stand.
 
     Args:
-        model: a name of `checkpoints`, or MEAN.
+        model: a name of `checkpoints`, or MEAN. After the name of a paper's file and a slash, this
+            version stands in place of another one.
         benchmark: its name.
         subset: of the benchmark.
         relation: a relation, `macro` or `micro`.
@@ -156,10 +164,11 @@ def published(
         For each result the paper, the number of the table (see `place`), and the row.
     """
     name, _, variant = method.partition(":")
+    version, _, model = model.rpartition("/")
     wanted = (model, benchmark, subset, relation, name, variant)
     return [
         (papers()[paper], number, row)
-        for paper, number, row in _standing_rows()
+        for paper, number, row in _rows(version)
         if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
     ]
 
@@ -180,7 +189,7 @@ def strongest(
     """
     rows = [
         (paper, number, row)
-        for paper, number, row in _standing_rows()
+        for paper, number, row in _rows()
         if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
         and metric in row.values
         and row.model != MEAN

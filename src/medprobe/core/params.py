@@ -81,7 +81,8 @@ class ModelParams(Section):
     """
     published: str | None = None
     """The checkpoint's name in the papers' files, such as `BioBERT v1.1`: `medprobe list
-    checkpoints` lists them. Its published numbers then appear in the report."""
+    checkpoints` lists them. Its published numbers then appear in the report. After the name of a
+    paper's file and a slash, they are those of this version."""
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
     lower_case: bool = False

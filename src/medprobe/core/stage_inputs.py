@@ -110,7 +110,7 @@ def _values(sections: Any, names: Iterable[str]) -> dict[str, Any]:
 
 def _states(paths: Iterable[str]) -> dict[str, tuple[int, ...]]:
     """When each file was written, its size, and which file it is; those below folders too."""
-    states = {}
+    states: dict[str, tuple[int, ...]] = {}
     for path in paths:
         files = [path]
         for folder, folders, names in os.walk(path, followlinks=True):

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.papers import Paper, PaperModel, papers
-from medprobe.core.params import SETTINGS, Params, load_params
+from medprobe.core.papers import PaperModel, papers
+from medprobe.core.params import SETTINGS, ModelParams, Params, load_params
 from medprobe.core.settings import parse_section
 from medprobe.pipeline import check
 
@@ -38,7 +38,7 @@ def adopt(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
     params = load_params(path)
     old_text = path.read_text(encoding="utf-8")
     new_text = old_text
-    for key, value in _sections(by_name[name], params).items():
+    for key, value in _sections(name, params).items():
         new_text = _replace_section(new_text, key, value)
     check.check(parse_section(Params, YAML(typ="safe").load(new_text), f"{path} after {name}"))
     return old_text, new_text
@@ -85,8 +85,9 @@ def _differs(printed: str, model: PaperModel, params: Params) -> str:
     return f"your model {name}, {hub} as {params.models.kind(name)}, stays; {paper}"
 
 
-def _sections(paper: Paper, params: Params) -> dict[str, Any]:
+def _sections(file: str, params: Params) -> dict[str, Any]:
     """The sections to write, by name."""
+    paper = papers()[file]
     sample = {*params.train, *params.continued}
     fetch = {name: model.model_dump(exclude_none=True) for name, model in params.fetch.items()}
     models: dict[str, dict[str, Any]] = {
@@ -100,14 +101,21 @@ def _sections(paper: Paper, params: Params) -> dict[str, Any]:
     user_models = {name for by_name in models.values() for name in by_name}
     for printed, model in paper.models.items():
         name = _file_name(printed)
+        published = printed if paper.stands else f"{file}/{printed}"
+        for own in (by_name[name] for by_name in models.values() if name in by_name):
+            if own.get("published", "").rpartition("/")[2] == printed:
+                own["published"] = published
         if model.hub and name not in user_models:
             fetch[name] = {"hub": model.hub, "revision": model.revision}
-            facts: dict[str, Any] = {"published": printed, "group": model.group}
-            if model.larger_than:
-                facts["larger_than"] = _file_name(model.larger_than)
-            if model.averaged is not True:
-                facts["averaged"] = model.averaged
-            models[model.kind][name] = facts
+            facts = {
+                "published": published,
+                "group": model.group or None,
+                "trained_until": paper.trained_until,
+                "lower_case": model.lower_case,
+                "larger_than": _file_name(model.larger_than) or None,
+                "averaged": model.averaged,
+            }
+            models[model.kind][name] = ModelParams(**facts).model_dump(exclude_defaults=True)
     sections: dict[str, Any] = {name: {} for name in SAMPLE}
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}

@@ -144,9 +144,10 @@ def _check_model(name: str, origins: list[str], params: Params) -> None:
 
 def _check_published(name: str | None, where: str) -> None:
     """Raise BadInput where no paper has a checkpoint of this name: no number would be compared."""
-    from medprobe.core.papers import checkpoints
+    from medprobe.core.papers import checkpoints, papers
 
     names = [*checkpoints()]
+    names += [f"{file}/{model}" for file, paper in papers().items() for model in paper.models]
     if name is None or name in names:
         return
     longer = [other for other in names if other.casefold().startswith(name.casefold())]
@@ -163,6 +164,9 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
     _check_workers(params, "methods", method)
     if kind not in plugin.KINDS:
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
+    if missing := {*plugin.PARAMS} - params.model_fields_set:
+        problem, remedy = f"{min(missing)} is missing", "write it down: dvc.yaml names it"
+        raise BadInput("params.yaml", problem, remedy)
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         check_name(benchmark, benchmark_names, where)

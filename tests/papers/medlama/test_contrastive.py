@@ -17,7 +17,7 @@ from helpers import probing, tiny
 from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams
+from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import parse_section
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
@@ -197,8 +197,7 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
             assert predictions(table, query["query_id"], variant) == expected
     rate = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[1])["variant"].iloc[0]
     assert sweep(f"contrastive:{rate}") == ("learning_rate", 0.00001)
-    with pytest.raises(BadInput, match="none of wiki-0 is for bert; see the models of sentence"):
-        prober(sets=("wiki-0",)).passes()
+    assert prober(sets=("wiki-0",)).passes() == ["original"]
 
 
 def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
@@ -342,6 +341,17 @@ def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: 
         prober(step=200).passes()
     with pytest.raises(BadInput, match=r"set-2: the model was not rewired .* params\.yaml"):
         prober(sets=("set-0", "set-2")).passes()
+
+
+def test_all_sentence_sets_are_probed_unless_some_are_named() -> None:
+    params = Params(sentence_sets={"pubmed": {"without": ["bert"]}, "wiki": {"models": ["bert"]}})
+    for choices, sets in (
+        ({}, ["pubmed", "wiki"]),
+        ({"sets": None}, ["pubmed", "wiki"]),
+        ({"sets": []}, []),
+        ({"sets": ["wiki"]}, ["wiki"]),
+    ):
+        assert Contrastive.complete(choices, params)["sets"] == sets
 
 
 def test_without_sets_the_model_is_probed_as_it_came(prober: Any) -> None:

@@ -41,7 +41,7 @@ def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixt
     assert names == [f"pubmed_sents_no_punkt_10k_{number}.txt" for number in range(2)]
     output = capsys.readouterr().out
     assert "sentence_sets: {pubmed_sents_no_punkt_10k_0: {}, " in output
-    assert "fewer than the paper's 10,000 sentences" in output
+    assert "fewer than the paper's 10,000 lines" in output
     sentence_file = tmp_path / "mine.txt"
     sentence_file.write_text("a sentence .\n")
     import_files("sentences", sentence_file, tmp_path / "data")
@@ -49,10 +49,11 @@ def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_released_sentence_sets_are_taken_as_they_lie(
-    released_data: Callable[[str], Path], tmp_path: Path
+    released_data: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """All have 10,000 lines, of which one is blank in three of PubMed's."""
     report = import_files("sentences", released_data("sentences"), tmp_path)
-    assert report["sentences"].tolist() == [10_000, 10_000]
+    assert {*report["sentences"]} <= {10_000, 9_999} and "missing" not in capsys.readouterr().out
 
 
 def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from medprobe.core.papers import papers, published
 from medprobe.core.params import load_params
 from medprobe.pipeline.adopt import adopt, difference, remarks
 
@@ -48,11 +49,67 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
     assert params.train == params.continued == {}
     assert not {"taught", "further"} & {*params.models.all()}
     assert (params.rewire["batch"], params.rewire["learning_rate"]) == (192, 2e-5)
-    assert len(params.sentence_sets) == 10
     assert params.benchmarks == {"medlama_released": {"medlama": {}}, "biolama": {"biolama": {}}}
     assert params.score.bootstrap == 9
     changes = difference(before, after).splitlines()
     assert "-  steps: 3 # too few" in changes and "+train: {}" in changes
+
+
+@pytest.mark.parametrize("paper", ["contrastive-probe-acl2022", "contrastive-probe-v1"])
+def test_each_model_is_rewired_on_the_sentences_of_its_numbers(
+    params_path: Path, paper: str
+) -> None:
+    """BERT on Wikipedia, all others on PubMed's ten sets (appendix A), and a model on nothing that
+    has no number of Contrastive-Probe."""
+    params_path.write_text(adopt(paper, params_path)[1], encoding="utf-8")
+    params = load_params(params_path)
+    pubmed = {f"pubmed_sents_no_punkt_10k_{number}" for number in range(10)}
+    rows = [row for table in papers()[paper].tables.values() for row in table.rows]
+    probed = {row.model for row in rows if row.method == "contrastive"}
+    for model, facts in {**params.models.masked, **params.models.encoder}.items():
+        sets = {name for name, found in params.sentence_sets.items() if found.is_for(model)}
+        printed = (facts.published or "").rpartition("/")[2]
+        if printed == "BERT-base-uncased":
+            assert sets == {"wiki_sents_no_punkt_10k"}
+        else:
+            assert sets == (pubmed if printed in probed or model == "mine" else set()), model
+
+
+def test_the_groups_are_those_of_the_papers_tables(params_path: Path) -> None:
+    """Table 10 of the preprint, and the two panels of table 5 of the version in print."""
+    params_path.write_text(adopt("contrastive-probe-acl2022", params_path)[1], encoding="utf-8")
+    models = load_params(params_path).models.all().values()
+    groups = {model.published: model.group for model in models if model.group}
+    enhanced = {name for name, group in groups.items() if group == "knowledge-enhanced"}
+    table_5 = {row.model for row in papers()["contrastive-probe-acl2022"].tables["5"].rows}
+    assert {*groups} == table_5 - {"UmlsBERT"}  # which is not on the hub
+    assert enhanced == {"SapBERT", "CoderBERT"}
+    assert {*groups.values()} == {"pure", "knowledge-enhanced"}
+
+
+def test_after_the_preprint_is_adopted_its_numbers_are_compared_with(params_path: Path) -> None:
+    """Also of models that are there already, and the version in print comes back."""
+    place = ("medlama", "full", "macro", "contrastive")
+    for paper, version, number in (
+        ("contrastive-probe-acl2022", "ACL 2022", 5.71),
+        ("contrastive-probe-v1", "arXiv v1, 2021", 7.32),
+        ("contrastive-probe-acl2022", "ACL 2022", 5.71),
+    ):
+        params_path.write_text(adopt(paper, params_path)[1], encoding="utf-8")
+        name = load_params(params_path).models.encoder["pubmedbert"].published
+        assert name
+        values = {
+            found.version: row.values["acc_at_1"] for found, _, row in published(name, *place)
+        }
+        assert values[version] == number and len(values) == 1
+
+
+def test_the_released_form_of_the_builder_from_the_umls_is_named(params_path: Path) -> None:
+    from medprobe.papers.medlama.benchmarks.medlama import Settings
+
+    for paper in ("contrastive-probe-acl2022", "contrastive-probe-v1"):
+        assert Settings(**papers()[paper].variants["from-umls"]).obsolete
+        assert any("{medlama: {obsolete: true}}" in line for line in remarks(paper, params_path))
 
 
 def test_models_that_the_hub_lacks_are_reported(params_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The pair rule, the loss, and a training that can be stopped: against slow, obvious ones."""
 
+import contextlib
 import random
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from itertools import chain
@@ -17,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from helpers import probing, tiny
+from helpers import ROOT, probing, tiny
 from helpers.disk import small_files
 from medprobe.cli import main
 from medprobe.core import places
@@ -39,8 +41,8 @@ from medprobe.papers.medlama.rewiring import (
     make_pairs,
 )
 from medprobe.papers.medlama.sentences import SENTENCES as SETS
-from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
-from medprobe.papers.medlama.stages.rewire import read_sentences, rewire, rewire_folder
+from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.papers.medlama.stages.rewire import rewire, rewire_folder
 from medprobe.pipeline.init import params_text
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
@@ -403,33 +405,76 @@ def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_else
     rewire("mine", "set-0", rewired_project)
     recorded = read_settings(REWIRED / "mine/set-0")
     assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
-    assert recorded["max_sentences"] == len(SENTENCES)
     deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
     with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
         rewire("mine", "set-0", deep)
 
 
-def test_more_sentences_than_a_set_has_are_refused_where_params_yaml_names_them(
-    rewired_project: Params,
-) -> None:
-    """Otherwise one number would have several names."""
-    size = len(SENTENCES)
-    with pytest.raises(BadInput) as error:
-        rewire("mine", "set-0", rewired_project, ("max_sentences", "100000"))
-    assert str(error.value) == (
-        f"params.yaml: sweeps.max_sentences: 100,000 sentences, but set-0.txt has {size}; "
-        f"write at most {size}, or take a larger set"
+def test_a_set_that_is_smaller_than_max_sentences_is_used_whole(rewired_project: Params) -> None:
+    """As the paper's sets of 10,000 lines, of which three have a blank one."""
+    blank, short = [*SENTENCES], SENTENCES[:-1]
+    blank[2] = " "
+    for name, lines in (("set-1", blank), ("set-2", short)):
+        (SETS / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    sizes = {"max_sentences": {str(len(SENTENCES)): None}}
+    sets = ["set-0", "set-1", "set-2"]
+    params = Params.model_validate(
+        rewired_project.model_dump()
+        | {"rewire": rewired_project.rewire | {"max_sentences": len(SENTENCES)}}
+        | {"sentence_sets": {name: {} for name in sets}}
+        | {"sweeps": {"models": {"mine": None}, "sets": dict.fromkeys(sets), **sizes}}
     )
-    assert not (REWIRED / "mine").exists()
-    more = {"max_sentences": size + 1}
-    for change, section in (
-        ({"rewire": rewired_project.rewire | more}, "rewire"),
-        ({"sentence_sets": {"set-0": SentenceSet(rewire=more)}}, "sentence_sets.set-0.rewire"),
-    ):
-        with pytest.raises(BadInput, match=f"params.yaml: {section}.max_sentences: {size + 1} "):
-            rewire("mine", "set-0", rewired_project.model_copy(update=change))
-    rewire("mine", "set-0", rewired_project, ("max_sentences", str(size)))
-    rewire("mine", "set-0", rewired_project)  # 10,000 is the most where nothing is said
+    check(params)
+    for name in sets:
+        rewire("mine", name, params)
+        rewire("mine", name, params, ("max_sentences", str(len(SENTENCES))))
+        assert list(checkpoints(REWIRED / "mine" / name)) == [1, 2]
+        assert read_settings(REWIRED / "mine" / name)["max_sentences"] == len(SENTENCES)
+
+
+def test_a_blank_line_counts_and_is_a_sentence_if_blank_pairs_are_kept() -> None:
+    lines = ["a b c d ", "", "e f g h ", "i j k l "]
+    kept, dropped = (RewireSettings(max_sentences=3, blank=blank) for blank in ("kept", "dropped"))
+    pairs = make_pairs(lines, "[MASK]", kept, "1")
+    assert len(pairs) == 3 and pairs[1] == ("[MASK] ", "")
+    assert [pair[0][0] for pair in make_pairs(lines, "[MASK]", dropped, "1")] == ["a", "e"]
+
+
+@pytest.mark.parametrize("own", [None, 3, 9])
+@given(sizes=st.sets(st.integers(2, 12), min_size=1), lines=st.integers(4, 8))
+def test_two_sizes_of_a_sweep_that_are_the_whole_set_are_refused_before_anything_runs(
+    own: int | None, sizes: set[int], lines: int
+) -> None:
+    """Otherwise one number would have two names. The size outside the sweep is one of them."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        SETS.mkdir(parents=True)
+        (SETS / "set-0.txt").write_text("one more sentence here\n" * lines)
+        sweeps = {"sets": {"set-0": None}, "max_sentences": {str(n): None for n in sizes}}
+        rewiring = {} if own is None else {"max_sentences": own}
+        content = {"sentence_sets": {"set-0": {}}, "sweeps": sweeps, "rewire": rewiring}
+        params = Params.model_validate(content)
+        whole = [n for n in sizes | {own or 10_000} if n >= lines]
+        with pytest.raises(BadInput) if len(whole) > 1 else contextlib.nullcontext():
+            check(params)
+
+
+@pytest.mark.parametrize("command", ["check", "doctor", "validate-sentences --set set-0"])
+@pytest.mark.parametrize(
+    ("text", "problem"), [(b"a-b\nc-d\n", "0 sentences"), (b"a caf\xe9\n", "UTF-8")]
+)
+def test_a_set_that_rewiring_refuses_is_found_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: bytes, problem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(
+        params_text().replace("sentence_sets: {}", "sentence_sets: {set-0: {}}")
+    )
+    SETS.mkdir(parents=True)
+    (SETS / "set-0.txt").write_bytes(text)
+    Path("expectations").symlink_to(ROOT / "expectations")
+    result = CliRunner().invoke(main, command.split())
+    assert not [*Path().glob("outputs/**/passed")]
+    assert result.exit_code == 2 and problem in result.output
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def counts_all(model: str, subset: str) -> bool:
 
 def test_pairs_of_one_kind_are_the_baseline_of_pairs_of_two() -> None:
     scores, params = many_models()
-    pairs, means = ranks.compare_rankings(scores, counts_all, params)
+    pairs, means, _ = ranks.compare_rankings(scores, counts_all, params)
     by_pair = pairs.set_index(["first", "second"])
     assert by_pair["kinds"].tolist() == ["within template-based", ranks.BETWEEN, ranks.BETWEEN]
     row = by_pair.loc[("set 0", "set 2")]
@@ -237,7 +237,7 @@ def test_an_interval_of_tau_tells_clear_rankings_from_chance() -> None:
     scores, params = many_models()
     for number, model in enumerate("vwxyz"):  # one query apart: another sample has other ranks
         scores[0].accuracy[model] = (np.arange(40) < 20 + number).astype(float)
-    pairs, _ = ranks.compare_rankings(scores, counts_all, params)
+    pairs, *_ = ranks.compare_rankings(scores, counts_all, params)
     by_pair = pairs.set_index(["first", "second"])
     width = by_pair["high_tau"] - by_pair["low_tau"]
     assert width[("set 0", "set 1")] > 2 * width[("set 1", "set 2")]
@@ -256,7 +256,7 @@ def test_tau_is_that_of_scipy(first: np.ndarray, second: np.ndarray) -> None:
 def test_a_model_that_is_not_averaged_moves_no_ranks() -> None:
     scores, params = many_models(z={"averaged": {"subset-2": False}})
     models = params.models.all()
-    pairs, _ = ranks.compare_rankings(
+    pairs, *_ = ranks.compare_rankings(
         scores, lambda model, subset: models[model].counts_in(subset), params
     )
     assert pairs["models"].tolist() == [5]  # the other pairs have four models: too few
@@ -273,6 +273,19 @@ def test_groups_are_compared_over_the_same_queries() -> None:
     assert row["difference"] == pytest.approx((27 - 9) / 40)
     assert 0 < row["low"] < row["difference"] < row["high"] and row["p_holm"] < 0.05
     assert differences.set_index("name").loc["set 2", "difference"] < 0
+
+
+def test_a_groups_models_move_in_the_ranking_of_all_and_have_a_tau_of_their_own() -> None:
+    about = {"v": "adapted", "x": "adapted", "z": "adapted", "w": "general"}
+    scores, params = many_models(**{name: {"group": group} for name, group in about.items()})
+    *_, by_group = ranks.compare_rankings(scores, counts_all, params)
+    table = by_group.set_index(["group", "kinds"])
+    adapted, general = (table.loc[(name, ranks.BETWEEN)] for name in ("adapted", "general"))
+    assert adapted["mean"] == pytest.approx((4 + 0 + 4) / 3) and adapted["tau"] == pytest.approx(-1)
+    assert adapted["low_mean"] <= adapted["mean"] <= adapted["high_mean"]
+    assert general["mean"] == pytest.approx(2) and np.isnan(general["tau"])  # of one model
+    assert table.loc[("adapted", "within template-based"), "tau"] == pytest.approx(1)
+    assert len(by_group) == 2 * 3
 
 
 def test_a_large_model_is_compared_with_its_smaller_one() -> None:
@@ -331,6 +344,29 @@ def test_parallel_differences_are_paired(results: Results) -> None:
     assert row["pairs"] == 12 and 0 < row["low"] < row["difference"] < row["high"] < 1
     assert row["p_holm"] >= row["p"]
     assert table.loc[("T-REx", "poor", "acc_at_1"), "difference"] == 0
+
+
+def test_parallel_differences_of_a_group_are_those_of_its_models_mean(tmp_path: Path) -> None:
+    params = world(tmp_path)
+    models = {
+        name: model.model_copy(update={"group": "both"})
+        for name, model in params.models.all().items()
+    }
+    params = params.model_copy(update={"models": Models(masked=models)})
+    args = (tmp_path / "predictions", tmp_path / "benchmarks", data_sets(BUILDERS), params)
+    single, groups = predicted.parallel(*args, counts_all)
+    wanted = single.groupby(["name", "metric"])[["template_based", "template_free", "difference"]]
+    found = groups.set_index(["name", "metric"])
+    pd.testing.assert_frame_equal(wanted.mean(), found[[*wanted.mean()]], check_like=True)
+    assert set(found["group"]) == {"both"} and set(found["models"]) == {2}
+    assert (found["low"] <= found["difference"]).all() and (found["p"] <= found["p_holm"]).all()
+    _, counted = predicted.parallel(
+        *args, lambda model, subset: (model, subset) != ("poor", "t-rex-free")
+    )
+    assert counted.groupby("name")["models"].unique().map(list).to_dict() == {
+        "Google-RE": [2],
+        "T-REx": [1],
+    }
 
 
 def test_perplexity_is_set_against_accuracy(results: Results) -> None:
@@ -400,7 +436,9 @@ def test_sentences_that_name_their_subject_are_compared_apart(tmp_path: Path) ->
     queries.loc[is_absent, "prompt"] = "It is in [Y]"
     queries.to_parquet(folder / "queries.parquet")
     sets = data_sets(BUILDERS)
-    table = predicted.parallel(tmp_path / "predictions", tmp_path / "benchmarks", sets, params)
+    table, _ = predicted.parallel(
+        tmp_path / "predictions", tmp_path / "benchmarks", sets, params, counts_all
+    )
     sizes = table[table["metric"] == "acc_at_1"].set_index(["name", "sentences", "model"])["pairs"]
     assert sizes["T-REx", predicted.ALL, "good"] == 12
     assert sizes["T-REx", predicted.NAMED, "good"] == 10
@@ -442,7 +480,7 @@ def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> N
 
 def test_the_chapter_shows_pairs_within_a_kind_next_to_those_between() -> None:
     scores, params = many_models()
-    pairs, means = ranks.compare_rankings(scores, counts_all, params)
+    pairs, means, _ = ranks.compare_rankings(scores, counts_all, params)
     rows = [(f"set {n}", model, 0.5, 1.0) for n in range(3) for model in "vwxyz"]
     ranking = pd.DataFrame(rows, columns=["name", "model", "value", "rank"])
     tables = {"rankings": ranking, "displacement": pairs, "displacement-means": means}

@@ -30,3 +30,4 @@ def test_what_a_paper_knows_of_its_models_is_adopted(
     (left_out,) = [name for name, model in models.items() if not model.counts_in("t-rex-free")]
     assert models[left_out].published == "BlueBERT-base PubMed+MIMIC"
     assert models[left_out].counts_in("google-re-free")
+    assert {model.trained_until for model in models.values()} == {"2021-12-31"}  # section 3.2.3

@@ -23,6 +23,7 @@ from medprobe.engine.load import Model
 from medprobe.engine.training_state import Timer, read_state, write_state
 from medprobe.papers.medlama.checkpoints import checkpoints
 from medprobe.papers.medlama.gradients import add_gradients, token_capacity
+from medprobe.papers.medlama.sentences import fill_gaps, read_sentences
 
 Cut = Literal["released", "tail", "sentence"]
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
@@ -32,7 +33,7 @@ class RewireSettings(Section):
     """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
 
     max_sentences: int = Field(10_000, gt=1)
-    """Sentences used of each set. A set that has fewer is refused if this is set."""
+    """The first so many lines of each set are used, or all of a set that has fewer."""
     layers: int | None = Field(None, gt=0)
     """The first so many layers are rewired, without those above. Empty: all layers."""
     mask_ratio: float = Field(0.5, ge=0, le=1)
@@ -111,13 +112,29 @@ def _cut_share(
 def make_pairs(
     sentences: Sequence[str], mask: str, settings: RewireSettings, seed: str
 ) -> list[tuple[str, str]]:
-    """One pair a sentence, in the order of the sentences; the cuts are drawn from `seed`."""
+    """One pair a sentence, in the order of the sentences; the cuts are drawn from `seed`.
+
+    A blank line is a sentence if blank pairs are kept.
+    """
     draw, keep_blank = random.Random(seed), settings.blank == "kept"
     cuts = [
         cut_tail(line, mask, settings.mask_ratio, draw, settings.cut, keep_blank=keep_blank)
         for line in sentences[: settings.max_sentences]
+        if line.strip() or keep_blank
     ]
     return [pair for pair in cuts if pair]
+
+
+def read_pairs(path: Path, mask: str, settings: RewireSettings, seed: str) -> list[tuple[str, str]]:
+    """Make the pairs of a sentence set.
+
+    Raises:
+        BadInput: as `read_sentences`, or there are fewer than two.
+    """
+    pairs = make_pairs(fill_gaps(read_sentences(path)), mask, settings, seed)
+    if len(pairs) < 2:
+        raise BadInput(path, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
+    return pairs
 
 
 def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:

@@ -22,6 +22,11 @@ def read_sentences(path: Path) -> dict[int, str]:
     return read_numbered_lines(path)
 
 
+def fill_gaps(sentences: dict[int, str]) -> list[str]:
+    """Return the lines of a set, from its sentences by line number: a blank one is empty."""
+    return [sentences.get(number, "") for number in range(1, max(sentences, default=0) + 1)]
+
+
 def read_numbered_lines(path: Path) -> dict[int, str]:
     """Read the nonblank lines of a file by line number. Raises BadInput for bad UTF-8."""
     numbered = enumerate(read_lines(path, "put one sentence per line there"), 1)

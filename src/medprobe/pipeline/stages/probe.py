@@ -103,7 +103,8 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     for guard in _guards(model):
         guard.check_benchmark(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
-    settings = parse_section(plugin.Settings, params.choices(model, method, benchmark), where)
+    choices = plugin.complete(params.choices(model, method, benchmark), params)
+    settings = parse_section(plugin.Settings, choices, where)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     recipe = {
         "method": method,

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
-from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps
-from medprobe.papers.medlama.sentences import SENTENCES
+from medprobe.core.progress import print_above
+from medprobe.papers.medlama.methods.contrastive import Contrastive
+from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps, read_pairs
+from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
+from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 from medprobe.pipeline.check import check_name, check_settings
 
 
@@ -19,9 +22,13 @@ def check(params: Params) -> None:
         check_settings(RewireSettings, settings, f"sentence_sets.{name}.rewire")
         for model in sentence_set.models or ():
             check_name(model, params.models.all(), f"sentence_sets.{name}.models")
+    _warn_of_unknown_models(params)
     _check_sweeps(params)
+    for name in params.sentence_sets:
+        if (SENTENCES / f"{name}.txt").is_file():
+            check_sentences(name, params)
     for where, choices in _choices(params):
-        for name in choices.get("sets", []):
+        for name in Contrastive.complete(choices, params)["sets"]:
             check_name(name, params.sentence_sets, f"{where}.sets")
             if (step := choices.get("step")) is not None:
                 _check_step(params, name, step, f"{where}.step")
@@ -38,12 +45,42 @@ def _check_benchmarks(params: Params) -> None:
             raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
 
 
+def check_sentences(name: str, params: Params) -> None:
+    """Refuse a sentence set that is too small for what params.yaml says of it.
+
+    In a sweep over numbers of sentences, with the one outside it, two must not take the whole set:
+    one number would have two names.
+    """
+    path, sweeps = SENTENCES / f"{name}.txt", params.sweeps
+    set_params = params.sentence_sets.get(name, SentenceSet())
+    settings = RewireSettings.model_validate(params.rewire | set_params.rewire)
+    read_pairs(path, "[MASK]", settings, f"{params.seed} {name}")
+    if name not in sweeps.sets or not sweeps.max_sentences:
+        return
+    size, own = max(read_sentences(path)), settings.max_sentences
+    numbers = {int(float(value)) for value in sweeps.max_sentences} | {own}
+    whole = sorted(most for most in numbers if most >= size)
+    if len(whole) > 1:
+        named = " and ".join(f"{most}{' (of rewire)' * (most == own)}" for most in whole)
+        problem = f"{named} are all of {path.name}, which has {size:,} lines"
+        raise BadInput("params.yaml: sweeps.max_sentences", problem, "keep one of them")
+
+
+def _warn_of_unknown_models(params: Params) -> None:
+    """Print a line for each model that sentence sets leave out and that there is not."""
+    models = [*params.models.all()]
+    left_out = (model for item in params.sentence_sets.values() for model in item.without)
+    for model in dict.fromkeys(left_out):
+        if model not in models:
+            problem = f"no model '{model}'{nearest(model, models)}"
+            print_above(f"warning: params.yaml: sentence_sets.<set>.without: {problem}")
+
+
 def _choices(params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The settings of each method on each benchmark, with their path."""
+    """The settings of Contrastive-Probe on each benchmark, with their path."""
     for kind, by_method in params.methods.items():
-        for method, by_benchmark in by_method.items():
-            for benchmark, choices in by_benchmark.items():
-                yield f"methods.{kind}.{method}.{benchmark}", choices
+        for benchmark, choices in by_method.get("contrastive", {}).items():
+            yield f"methods.{kind}.contrastive.{benchmark}", choices
 
 
 def _check_sweeps(params: Params) -> None:

@@ -17,10 +17,10 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams
+from medprobe.core.params import EngineParams, Params
 from medprobe.core.places import MODELS
 from medprobe.core.progress import print_above
-from medprobe.core.settings import Section, Values
+from medprobe.core.settings import Choices, Section, Values
 from medprobe.core.tables import SLOT
 from medprobe.engine.encode import Pooling, encode, read_characters
 from medprobe.engine.load import Model, load
@@ -52,14 +52,16 @@ class Contrastive(Method):
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     SELECTING = frozenset({"sets", "step", "sweeps"})
     READS = ("outputs/rewired/${item.model}",)
+    PARAMS = ("sentence_sets",)
     ASKED = MappingProxyType({"rank": 2})
 
     class Settings(Section):
         """The paper's choice."""
 
-        sets: tuple[str, ...] = ()
-        """The sentence sets to use, names of `sentence_sets`. Each is a replicate. Empty: the model
-        is probed as it came."""
+        sets: tuple[str, ...] | None = None
+        """The sentence sets to use, names of `sentence_sets`. Each is a replicate. Empty: all of
+        them; `[]`: none, the model is probed as it came. A set that the model is not rewired on is
+        left out."""
         step: int | None = None
         """Training step whose checkpoint is probed. Empty: the last."""
         sweeps: dict[Swept, Values] = Field({})
@@ -104,6 +106,12 @@ class Contrastive(Method):
         self.indexes: list[NameIndex] = []  # of the names, one a layer
         self.has_reported = False  # which of `read_layers` the model lacks
 
+    @classmethod
+    def complete(cls, choices: Choices, params: Params) -> Choices:
+        """Use all sentence sets of `params.yaml` if none are named."""
+        sets = choices.get("sets")
+        return {**choices, "sets": [*params.sentence_sets] if sets is None else sets}
+
     def passes(self) -> list[str]:
         """List the checkpoints to probe.
 
@@ -117,7 +125,7 @@ class Contrastive(Method):
         """
         main_passes: list[str] = []
         further_passes: list[str] = []
-        for name in self.settings.sets if self.checkpoint.parent == MODELS else ():
+        for name in self.settings.sets or () if self.checkpoint.parent == MODELS else ():
             steps = self._steps(name)
             if not steps:
                 continue
@@ -127,9 +135,6 @@ class Contrastive(Method):
                 pass_, steps = f"{name}/{cell}", self._steps(f"{name}+{cell}")
                 further_passes.append(pass_)
                 further_passes += [f"{pass_}/step-{step}" for step in self._further_steps(steps)]
-        if self.settings.sets and self.checkpoint.parent == MODELS and not main_passes:
-            problem = f"none of {', '.join(self.settings.sets)} is for {self.checkpoint.name}"
-            raise BadInput(KEY, problem, "see the models of sentence_sets in params.yaml")
         return [*main_passes, *further_passes, ORIGINAL]
 
     def _swept(self, name: str, setting: Swept) -> list[str]:

@@ -1,6 +1,7 @@
 """What a run in MLflow shows of the rewirings that its method probed."""
 
 import pandas as pd
+import pyarrow.parquet as pq
 
 from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED
 from medprobe.report.sections import Section, SingleResult, Steps
@@ -8,7 +9,10 @@ from medprobe.report.sections import Section, SingleResult, Steps
 
 def find_rewirings(result: SingleResult) -> list[str]:
     """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
-    sets: list[str] = result.settings.get(f"{result.method}.sets", [])
+    if result.method != "contrastive":
+        return []
+    replicates = pq.read_table(result.path, columns=["replicate"])["replicate"]
+    sets = sorted({*replicates.unique().to_pylist()} - {""})
     start = f"{result.method}.sweeps."
     swept = [name.removeprefix(start) for name in result.settings if name.startswith(start)]
     cells = [f"{name}+{cell.replace('.', '-', 1)}" for name in sets for cell in swept]

@@ -15,8 +15,18 @@ class SentenceSet(Section):
 
     models: tuple[Name, ...] | None = None
     """The models that are rewired on this set. Empty: all masked models and encoders."""
+    without: tuple[Name, ...] = ()
+    """Models that are not rewired on this set."""
     rewire: Choices = Field({})
     """Settings that differ from the section `rewire`."""
+
+    def is_for(self, model: str) -> bool:
+        """Return whether a model is rewired on this set.
+
+        >>> SentenceSet(without=("bert",)).is_for("biobert")
+        True
+        """
+        return model not in self.without and (self.models is None or model in self.models)
 
 
 SETTINGS: Final = Settings(dict[Name, SentenceSet], papers=True, gated=True)

@@ -22,7 +22,8 @@ class Sweeps(Section):
     temperature: Values = ()
     """Values of `rewire.temperature`, in quotes."""
     max_sentences: Values = ()
-    """Values of `rewire.max_sentences`, in quotes. Each set must have so many sentences."""
+    """Values of `rewire.max_sentences`, in quotes. One at most may take a whole set, with that of
+    `rewire`."""
     layers: Values = ()
     """Values of `rewire.layers`, in quotes. A model with fewer layers is left out of a value."""
 

@@ -27,10 +27,10 @@ from medprobe.papers.medlama.rewiring import (
     RewireSettings,
     Rewiring,
     checkpoint_steps,
-    make_pairs,
     newest_step,
+    read_pairs,
 )
-from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
+from medprobe.papers.medlama.sentences import SENTENCES
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 
 
@@ -50,8 +50,7 @@ def rewire(
     has fewer layers than a sweep's value of `layers`.
 
     Raises:
-        BadInput: as `rewire_folder`, a setting is invalid, or `max_sentences` or `layers` is more
-            than there are.
+        BadInput: as `rewire_folder`, or a setting is invalid.
     """
     set_params = params.sentence_sets.get(sentence_set, SentenceSet())
     choices = params.rewire | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
@@ -59,23 +58,14 @@ def rewire(
     params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = REWIRED / model / name, LOSSES / model / f"{name}.csv"
-    is_used = set_params.models is None or model in set_params.models
-    if not is_used or (swept and _is_too_shallow(model, settings, swept)):
+    if not set_params.is_for(model) or (swept and _is_too_shallow(model, settings, swept)):
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
         return
-    sentences = SENTENCES / f"{sentence_set}.txt"
-    sections = {
-        "sweeps": dict([swept] if swept else []),
-        f"sentence_sets.{sentence_set}.rewire": set_params.rewire,
-        "rewire": params.rewire,
-    }
-    if named := [section for section, chosen in sections.items() if "max_sentences" in chosen]:
-        _check_size(sentences, settings.max_sentences, named[0])
     rewire_folder(
         places.MODELS / model,
-        sentences,
+        SENTENCES / f"{sentence_set}.txt",
         target,
         losses,
         settings,
@@ -93,15 +83,6 @@ def _is_too_shallow(model: str, settings: RewireSettings, swept: tuple[str, str]
     if is_too_shallow := settings.layers > depth:
         print(f"{model} has {depth} layers: left out of layers {settings.layers}")
     return is_too_shallow
-
-
-def _check_size(sentences: Path, most: int, section: str) -> None:
-    """Refuse a `max_sentences` of params.yaml above the set's size: the number would be untrue."""
-    size = len(read_sentences(sentences))
-    if most > size:
-        problem = f"{most:,} sentences, but {sentences.name} has {size:,}"
-        remedy = f"write at most {size}, or take a larger set"
-        raise BadInput(f"params.yaml: {section}.max_sentences", problem, remedy)
 
 
 def rewire_folder(
@@ -142,10 +123,7 @@ def rewire_folder(
             ((_, step_losses),) = executor(work, [job])
             report_step(len(step_losses), step_losses[-1])
     _write_losses(step_losses, losses)
-    record = settings.model_dump() | {
-        "layers": settings.layers or count_layers(folder),
-        "max_sentences": min(settings.max_sentences, len(read_sentences(sentences))),
-    }
+    record = settings.model_dump() | {"layers": settings.layers or count_layers(folder)}
     (parts / SETTINGS).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     _move_checkpoints(parts, target)
 
@@ -186,16 +164,12 @@ class _Steps:
     @cached_property
     def rewiring(self) -> Rewiring:
         """The model, in float32, at the newest kept step."""
-        lines = list(read_sentences(self.sentences).values())
         engine = self.engine.model_copy(update={"precision": "float32"})
         model = load(self.folder, "encoder", engine, layers=self.settings.layers)
         if model.tokenizer.mask_token is None:
             remedy = "rewire masked models only"
             raise BadInput(self.folder, "the tokenizer has no mask token", remedy)
-        pairs = make_pairs(lines, model.tokenizer.mask_token, self.settings, self.seed)
-        if len(pairs) < 2:
-            problem = f"{len(pairs)} sentences long enough to cut, expected 2 or more"
-            raise BadInput(self.sentences, problem)
+        pairs = read_pairs(self.sentences, model.tokenizer.mask_token, self.settings, self.seed)
         return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
 
     def __call__(self, end: int) -> list[float]:

@@ -3,18 +3,20 @@
 import pandas as pd
 
 from medprobe.core import places
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.papers.medlama.checks.rewiring import check_sentences
 from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
 from medprobe.pipeline.stages.validate import PASSED, run_gate
 
 
 def validate_sentences(name: str, params: Params) -> None:
-    """Check a sentence set against `expectations/sentences/lines.json`.
+    """Check a sentence set against `expectations/sentences/lines.json`, and as `check` does.
 
     Writes `outputs/validation/sentences/<name>/`.
 
     Raises:
-        BadInput: as `validate`.
+        BadInput: as `validate` or `check_sentences`.
     """
     out = places.VALIDATION / "sentences" / name
     (out / PASSED).unlink(missing_ok=True)
@@ -33,3 +35,8 @@ def validate_sentences(name: str, params: Params) -> None:
         params=params,
         out=out,
     )
+    try:
+        check_sentences(name, params)
+    except BadInput:
+        (out / PASSED).unlink()
+        raise

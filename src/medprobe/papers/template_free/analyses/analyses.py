@@ -53,17 +53,21 @@ def analyses(
     points = perplexities.select_points(by_set, counted)
     named = predicted.count_by_data_set(predictions, benchmarks, sets, params)
     shares = predicted.overconfidence(named)
-    pairs, pair_means = ranks.compare_rankings(by_query, counted, params)
+    pairs, pair_means, pairs_by_group = ranks.compare_rankings(by_query, counted, params)
+    parallel, parallel_groups = predicted.parallel(predictions, benchmarks, sets, params, counted)
     groups, group_differences = model_groups.compare_groups(by_query, params, counted)
     tables = {
         "rankings": scores.rankings(by_set),
         "displacement": pairs,
         "displacement-means": pair_means,
+        "displacement-groups": pairs_by_group,
+        "means": scores.average(by_set, counted),
         "models": model_groups.describe_models(by_set, params, sizes, counted),
         "groups": groups,
         "group-differences": group_differences,
         "sizes": model_groups.compare_sizes(by_query, by_set, params, sizes),
-        "parallel": predicted.parallel(predictions, benchmarks, sets, params),
+        "parallel": parallel,
+        "parallel-groups": parallel_groups,
         "perplexity": points,
         "correlation": perplexities.correlate(points),
         "correlation-prompts": perplexities.correlate_prompts(by_query, params),

@@ -1,7 +1,8 @@
 """Analyses of predictions: the same facts asked in both ways, and how varied predictions are."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,16 +40,21 @@ class PredictedEntities(NamedTuple):
 
 
 def parallel(
-    predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
-) -> pd.DataFrame:
+    predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params, counted: Counted
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compare template-free with template-based accuracy over the same facts (research question 2).
 
-    A row per data set, model and metric: both means, their difference with its paired bootstrap
-    interval, and the permutation p. Subjects are drawn and swapped whole. `p_holm` is corrected
-    over the models and data sets of a metric.
+    Subjects are drawn and swapped whole.
+
+    Returns:
+        A row per data set, model and metric: both means, their difference with its paired bootstrap
+        interval, and the permutation p. `p_holm` is corrected over the models and data sets of a
+        metric. And the same of each group of models, whose means are over its models that count.
     """
-    rows = []
+    rows: list[dict[str, object]] = []
+    sums: dict[tuple[str, str], tuple[Any, int]] = {}  # by data set and group, and of how many
     folder = benchmarks / home(sets, PARALLEL[0][1])
+    models, hits = params.models.all(), [f"acc_at_{k}{side}" for k in KS for side in ("", "_free")]
     for model, table in read_tables(predictions, folder.name, params):
         queries = read_queries(folder, "subject_id")
         is_named = {
@@ -60,33 +66,59 @@ def parallel(
                 scores[scores["subset"] == subset] for subset in (based, free)
             )
             pairs = template_based.merge(template_free, on="pair_id", suffixes=("", "_free"))
-            named = pairs[pairs["query_id_free"].isin(is_named)]
-            for sentences, part in ((ALL, pairs), (NAMED, named)):
-                if part.empty or (sentences == NAMED and len(part) == len(pairs)):
-                    continue
-                cluster = pd.factorize(part["cluster"])[0]
-                for metric in (f"acc_at_{k}" for k in KS):
-                    a, b = part[metric].to_numpy(), part[f"{metric}_free"].to_numpy()
-                    numbers = _compare_pairs(a, b, cluster, params)
-                    rows.append((name, sentences, model, metric, *numbers, len(part)))
-    columns = ["name", "sentences", "model", "metric", "template_based", "template_free"]
-    columns += ["difference", "low", "high", "p", "pairs"]
-    comparisons = pd.DataFrame(rows, columns=columns)
-    tests = comparisons.groupby(["metric", "sentences"])["p"]
-    corrected = tests.transform(lambda p: holm(p.to_numpy(float)))
-    return comparisons.assign(p_holm=corrected)
+            pairs["is_named"] = pairs["query_id_free"].isin(is_named)
+            pairs = pairs.set_index(["pair_id", "cluster", "is_named"])[hits].astype(float)
+            rows += _compare_facts({"name": name, "model": model}, pairs, params)
+            group = models[model].group if model in models else None
+            if group and counted(model, based) and counted(model, free):
+                total, count = sums.get((name, group), (0.0, 0))
+                sums[name, group] = total + pairs, count + 1
+    by_group = [
+        row
+        for (name, group), (total, count) in sorted(sums.items(), key=lambda item: item[0])
+        for row in _compare_facts(
+            {"name": name, "group": group, "models": count}, total / count, params
+        )
+    ]
+    return _corrected(rows), _corrected(by_group)
+
+
+def _compare_facts(
+    about: dict[str, object], pairs: pd.DataFrame, params: Params
+) -> Iterator[dict[str, object]]:
+    """Yield a row per metric: of all facts, and of those whose sentence has the subject."""
+    named = pairs[pairs.index.get_level_values("is_named")]
+    for sentences, part in ((ALL, pairs), (NAMED, named)):
+        if part.empty or (sentences == NAMED and len(part) == len(pairs)):
+            continue
+        cluster = pd.factorize(part.index.get_level_values("cluster"))[0]
+        for metric in (f"acc_at_{k}" for k in KS):
+            a, b = part[metric].to_numpy(), part[f"{metric}_free"].to_numpy()
+            numbers = _compare_pairs(a, b, cluster, params)
+            yield {**about, "sentences": sentences, "metric": metric, **numbers, "pairs": len(part)}
+
+
+def _corrected(rows: list[dict[str, object]]) -> pd.DataFrame:
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows)
+    tests = table.groupby(["metric", "sentences"])["p"]
+    return table.assign(p_holm=tests.transform(lambda p: holm(p.to_numpy(float))))
 
 
 def _compare_pairs(
     template_based: np.ndarray, template_free: np.ndarray, cluster: np.ndarray, params: Params
-) -> tuple[float, ...]:
+) -> dict[str, float]:
     """Both means, their difference (second minus first), its interval and p."""
     difference = template_free - template_based
     sums, sizes = np.bincount(cluster, difference), np.bincount(cluster).astype(float)
     settings = params.score
     bounds = difference_interval(sums, sizes, settings.bootstrap, settings.confidence, params.seed)
-    means = (template_based.mean(), template_free.mean(), difference.mean())
-    return (*means, *bounds, permutation(sums))
+    return {
+        **{"template_based": template_based.mean(), "template_free": template_free.mean()},
+        **{"difference": difference.mean(), "low": bounds[0], "high": bounds[1]},
+        "p": permutation(sums),
+    }
 
 
 def overconfidence(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:

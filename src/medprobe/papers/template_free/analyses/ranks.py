@@ -18,6 +18,7 @@ from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.data_sets import Counted, DataSet
 
 FEWEST: Final = 5  # models: a ranking of fewer says nothing
+FEWEST_OF_GROUP: Final = 3  # models: of two, τ is 1 or -1
 BETWEEN: Final = "between the kinds"
 DIFFERENCE: Final = "between less within"
 BOTH: Final = "both"  # a pair of data sets of two domains
@@ -39,7 +40,7 @@ class PairOfSets(NamedTuple):
     second: DataSet
     models: list[str]
     moved: np.ndarray  # absolute rank displacement of each model
-    numbers: np.ndarray  # [1 + resamples, 2]: mean displacement and Kendall's tau-b
+    numbers: np.ndarray  # [1 + resamples, 2]: mean displacement and Kendall's tau-b of the group
     clusters: int  # of the data set that has fewer
 
     @property
@@ -55,21 +56,36 @@ class PairOfSets(NamedTuple):
 
 def compare_rankings(
     scores: Sequence[QueryScores], counted: Counted, params: Params
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Compare how each two data sets rank the models by acc@1.
 
     Only models that both data sets have and count, and only where these are five or more.
 
     Returns:
         By pair of data sets: `mean` and `largest` absolute rank displacement, the `model` that
-        moves most, and Kendall's `tau`; mean and tau have bootstrap intervals. And
+        moves most, and Kendall's `tau`; mean and tau have bootstrap intervals. Then
         their means over the pairs of a domain and of one kind or both, with the difference of pairs
-        between the kinds from those within.
+        between the kinds from those within. And these means by group of models: how far its models
+        move among all of them, and tau over its own models.
     """
     means = [_means(item, counted, params) for item in scores]
-    pairs = [pair for a, b in combinations(means, 2) if (pair := _compare(a, b)) is not None]
+    pairs = _pairs(means)
+    by_group = [
+        {"group": group, **row}
+        for group, members in find_groups(params).items()
+        for row in _summarise(_pairs(means, members), params)
+    ]
     rows = [_row(pair, params) for pair in pairs]
-    return pd.DataFrame(rows), pd.DataFrame(_summarise(pairs, params))
+    return pd.DataFrame(rows), pd.DataFrame(_summarise(pairs, params)), pd.DataFrame(by_group)
+
+
+def find_groups(params: Params) -> dict[str, list[str]]:
+    """Return the models of each group of params.yaml."""
+    groups: dict[str, list[str]] = {}
+    for name, model in params.models.all().items():
+        if model.group:
+            groups.setdefault(model.group, []).append(name)
+    return dict(sorted(groups.items()))
 
 
 def _means(scores: QueryScores, counted: Counted, params: Params) -> SetMeans:
@@ -79,7 +95,12 @@ def _means(scores: QueryScores, counted: Counted, params: Params) -> SetMeans:
     return SetMeans(scores.data, models, scores.draw_means(columns, params), clusters)
 
 
-def _compare(a: SetMeans, b: SetMeans) -> PairOfSets | None:
+def _pairs(means: Sequence[SetMeans], group: Sequence[str] | None = None) -> list[PairOfSets]:
+    """All pairs of data sets that can be compared, with the numbers of a group of models."""
+    return [pair for a, b in combinations(means, 2) if (pair := _compare(a, b, group)) is not None]
+
+
+def _compare(a: SetMeans, b: SetMeans, group: Sequence[str] | None) -> PairOfSets | None:
     from scipy.stats import rankdata
 
     models = [name for name in a.models if name in b.models]
@@ -87,7 +108,12 @@ def _compare(a: SetMeans, b: SetMeans) -> PairOfSets | None:
         return None
     first, second = (item.means[:, [item.models.index(name) for name in models]] for item in (a, b))
     moved = np.abs(rankdata(-first, axis=1) - rankdata(-second, axis=1))
-    numbers = np.column_stack([moved.mean(axis=1), tau(first, second)])
+    chosen = [place for place, name in enumerate(models) if group is None or name in group]
+    if not chosen:
+        return None
+    taus = tau(first[:, chosen], second[:, chosen])
+    taus = taus if len(chosen) >= FEWEST_OF_GROUP else np.full(len(taus), np.nan)
+    numbers = np.column_stack([moved[:, chosen].mean(axis=1), taus])
     clusters = min(a.clusters, b.clusters)
     return PairOfSets(a.data, b.data, models, moved[0], numbers, clusters)
 

@@ -31,6 +31,17 @@ def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:
     )
 
 
+def average(scores: pd.DataFrame, counted: Counted) -> pd.DataFrame:
+    """Average `acc_at_1` and `perplexity` of each data set over the models that count there."""
+    if scores.empty:
+        return scores
+    values = [name for name in ("acc_at_1", "perplexity") if name in scores]
+    groups = select_counted(scores, counted).groupby(["name", "kind"], sort=False)
+    means = groups[values].mean()
+    means.insert(0, "models", groups["model"].nunique())
+    return means.reset_index()
+
+
 def rankings(scores: pd.DataFrame) -> pd.DataFrame:
     """Rank the models in each data set by acc@1, 1 the best, ties shared.
 

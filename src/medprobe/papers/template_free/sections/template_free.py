@@ -50,6 +50,16 @@ RANKS: Final = (
     "draw queries, not models."
 )
 PAIRS: Final = "Rank displacement of the models between two data sets, and Kendall's τ, by acc@1"
+RANKS_BY_GROUP: Final = (
+    "How far the group's models move in the ranking of all models, and Kendall's τ over its own "
+    "models, of three or more; means over pairs of data sets, as above"
+)
+FACTS: Final = (
+    "The same facts, queried by a template and by a sentence; micro means; difference: sentence "
+    f"minus template. {MARK} not significant: the paired permutation test's p, after Holm's "
+    f"correction, is {LEVEL:g} or more."
+)
+FACTS_BY_GROUP: Final = f"Means over the models of the group. {FACTS}"
 GROUPS: Final = (
     "Differences of the groups' means over the same queries, points. The models are these and are "
     f"not drawn. {MARK} not significant, as above"
@@ -129,6 +139,7 @@ def _groups(results: Results) -> list[Part]:
     if differences is not None:
         table = differences.drop(columns=["p", "domain"])
         blocks.append(_table(table, {"difference": SHARE}, GROUPS, other="less the group"))
+    blocks += _answers_by_group(results)
     listed = models.assign(parameters=models["parameters"] / 1e6)
     if not models["group"].any():
         listed = listed.drop(columns="group")
@@ -138,6 +149,21 @@ def _groups(results: Results) -> list[Part]:
     if means is None:
         return part("The models by size", [inventory])
     return part("Groups of models", blocks, folded("The models by size", [inventory]))
+
+
+def _answers_by_group(results: Results) -> list[Block]:
+    """Research questions 1 and 2 of each group of models."""
+    moved, parallel = (
+        results.tables.get(f"{PREFIX}{name}") for name in ("displacement-groups", "parallel-groups")
+    )
+    blocks: list[Block] = []
+    if moved is not None:
+        formats = {"mean": "{:.2f}", "tau": "{:.2f}"}
+        heads = {"mean": "displacement, mean", "tau": "Kendall's τ"}
+        blocks.append(_table(moved, formats, RANKS_BY_GROUP, **heads))
+    if parallel is not None:
+        blocks.append(_facts(parallel, FACTS_BY_GROUP))
+    return blocks
 
 
 def _sizes(results: Results) -> list[Part]:
@@ -175,43 +201,40 @@ def _parallel(results: Results) -> list[Part]:
     drawing = Drawing(
         "template-free-parallel", plot, "acc@10 on the parallel sets, micro means with intervals."
     )
+    return part("Scores over the same facts", [drawing, _facts(table, FACTS)])
+
+
+def _facts(table: pd.DataFrame, caption: str) -> Table:
+    """Scores over the same facts; of the two p the corrected one counts."""
     formats = dict.fromkeys(["template_based", "template_free", "difference"], SHARE)
     about = {"template_based": "by template", "template_free": "by sentence", "pairs": "facts"}
-    caption = (
-        "The same facts, queried by a template and by a sentence; micro means; difference: "
-        f"sentence minus template. {MARK} not significant: the paired permutation test's p, after "
-        f"Holm's correction, is {LEVEL:g} or more."
-    )
-    table = table.drop(columns="p")  # the corrected p is the one that counts
+    table = table.drop(columns="p")
     if table["sentences"].nunique() == 1:
         table = table.drop(columns="sentences")
     else:
         caption += " Sentences without their subject ask something else than their template."
-    return part("Scores over the same facts", [drawing, _table(table, formats, caption, **about)])
+    return _table(table, formats, caption, **about)
 
 
 def _means(results: Results) -> list[Part]:
     """Each data set's means over models, and those that the paper prints."""
-    points = results.tables.get(f"{PREFIX}perplexity")
-    if points is None:
+    table = results.tables.get(f"{PREFIX}means")
+    if table is None:
         return []
-    rows = []
-    for data in data_sets(results.builders):
-        of_set = points[points["name"] == data.name]
-        row = {"name": data.name, "kind": data.kind, "models": of_set["model"].nunique()}
-        for metric, method in (("acc_at_1", METHOD), ("perplexity", "perplexity")):
-            row[metric] = of_set[metric].mean()
-            row[f"{metric} in print"] = _printed_mean(results, data, method, metric)
-        rows += [row] if len(of_set) else []
-    table = pd.DataFrame(rows)
-    is_printed = table.filter(like=" in print").notna().any(axis=None)
-    if not is_printed:
-        table = table[[name for name in table if not name.endswith(" in print")]]
+    by_name = {data.name: data for data in data_sets(results.builders)}
+    is_printed = False
+    for metric, method in (("acc_at_1", METHOD), ("perplexity", "perplexity")):
+        if metric in table:
+            found = [_printed_mean(results, by_name[n], method, metric) for n in table["name"]]
+            if pd.notna(found).any():
+                table = table.copy()
+                table.insert(list(table).index(metric) + 1, f"{metric} in print", found)
+                is_printed = True
     formats = {"acc_at_1": SHARE, "perplexity": "{:,.1f}", "perplexity in print": "{:,.2f}"}
     heads = {"acc_at_1 in print": "acc@1 in print, %"}
     caption = "Micro means of queries, then the mean over models"
     caption += ". In print: over the paper's sixteen" if is_printed else ""
-    notes = _notes("figure 2", "5") if is_printed else []
+    notes = _notes("figure 2", "section 4", "5") if is_printed else []
     return part("Means over models", [_table(table, formats, caption, **heads)], notes)
 
 
