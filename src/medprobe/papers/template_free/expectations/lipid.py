@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pandas as pd
 
 from medprobe.gate.checks import Context, row_check, value_check
-from medprobe.sources.mentions import Mentions, is_symbol
+from medprobe.sources.mentions import Mentions, is_symbol, words
 
 
 @value_check
@@ -39,11 +39,11 @@ def expect_dates_to_be_past(days: pd.Series) -> pd.Series:
 def expect_filled_prompts(rows: pd.DataFrame) -> list[bool]:
     """The third column is the first one with an item of the second one in its slot.
 
-    Letter case does not matter.
+    It may be spelt in any way in which it is found in a text: in another case, with a hyphen.
     """
     prompts, answers, texts = (rows[column] for column in rows.columns)
     return [
-        any(prompt.replace("[Y]", answer).casefold() == text.casefold() for answer in items)
+        any(words(prompt.replace("[Y]", answer)) == words(text) for answer in items)
         for prompt, items, text in zip(prompts, answers, texts, strict=True)
     ]
 
