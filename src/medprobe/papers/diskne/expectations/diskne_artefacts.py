@@ -3,7 +3,6 @@
 Source: Alghanmi et al. 2021, section 3.4, on artefacts, and section 3.3, on articles.
 """
 
-import re
 from collections import defaultdict
 
 import pandas as pd
@@ -41,22 +40,6 @@ def expect_premises_to_be_of_their_pairs(rows: pd.DataFrame) -> pd.Series:
     """Rows of one pair, the first column, have one premise, the second one, byte for byte."""
     pair, premise = rows.columns
     return rows.groupby(pair)[premise].transform("nunique") == 1
-
-
-@row_check
-def expect_articles_to_fit(rows: pd.DataFrame, context: Context) -> list[bool]:
-    """An article before a negative's disease fits the disease's first letter: "an" before a vowel.
-
-    Columns `label, cui, full_hypothesis`.
-    """
-    preferred = _preferred_names(context)
-    accepted = []
-    for label, cui, text in rows.itertuples(index=False, name=None):
-        name = preferred.get(cui, "")
-        article = re.search(rf"\b(an?)\s+{re.escape(name)}", text, re.IGNORECASE)
-        fits = not article or not name or (len(article[1]) == 2) == (name[0].lower() in "aeiou")
-        accepted.append(label == 1 or fits)
-    return accepted
 
 
 @row_check

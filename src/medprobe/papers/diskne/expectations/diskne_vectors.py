@@ -56,23 +56,6 @@ def expect_similar_negatives_to_be_nearest(
     return accepted
 
 
-@row_check
-def expect_random_negatives_to_be_drawn(rows: pd.DataFrame) -> pd.Series | bool:
-    """Random negatives are not the similar ones again.
-
-    Columns `pair_id, category, original_cui, kind, cui`. All random ones fail if every positive has
-    the same diseases in both kinds, and there are others.
-    """
-    *key, kind, cui = rows.columns
-    sets = rows[rows[kind] != "positive"].groupby([*key, kind])[cui].agg(frozenset).unstack(kind)
-    if not {"similar", "random"} <= {*sets.columns}:
-        return True
-    sets = sets.dropna(subset=["similar", "random"])
-    enough = rows.loc[rows[kind] == "positive", cui].nunique() > sets["similar"].map(len).max() + 1
-    same = len(sets) > 1 and bool((sets["similar"] == sets["random"]).all())
-    return (rows[kind] != "random") | (not (same and enough))
-
-
 def _vectors(path: Path, cuis: set[str]) -> dict[str, np.ndarray]:
     """The vectors of these concepts, each of length 1."""
     if not path.is_file():
