@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.gate.checks import row_check
+from medprobe.gate.checks import row_check, says
 
 CHANGED: Final = re.compile(
     r"nan|NaN|None|null|NULL|N/A|<NA>|#.*[!?]|#N/A|#{2,}|[+-]?\d+(?:\.\d+)?[Ee][+-]?\d+"
@@ -14,6 +14,7 @@ CHANGED: Final = re.compile(
 
 
 @row_check
+@says("a program changed an id")
 def expect_ids_to_be_whole(rows: pd.DataFrame) -> list[bool]:
     """No id is a missing value, an error of a spreadsheet or a number in scientific notation.
 
@@ -26,6 +27,7 @@ def expect_ids_to_be_whole(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("most names have one id")
 def expect_ids_to_tell_apart(rows: pd.DataFrame, at_least: int) -> pd.Series:
     """No id has more than half of all names, if there are at least so many.
 

@@ -15,7 +15,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import row_check
+from medprobe.gate.checks import row_check, says
 
 MASK: Final = "[MASK]"
 IDS: Final = ("uuid", "id")  # keys of a record's own id
@@ -24,6 +24,7 @@ SourceLine = tuple[Path, dict[str, Any]]  # with its file
 
 
 @row_check
+@says("its record in the source differs")
 def expect_facts_to_be_in_records(
     rows: pd.DataFrame,
     *,

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import row_check, value_check
+from medprobe.gate.checks import row_check, says, value_check
 from medprobe.gate.expectations.names import look
 
 
 @value_check
+@says("another relation's name looks the same")
 def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
     """No two relations' names differ only in case, blanks or what nobody sees.
 
@@ -22,6 +23,7 @@ def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
 
 
 @row_check
+@says("subjects and answers are exchanged")
 def expect_relations_to_point_forward(rows: pd.DataFrame, chains: Mapping[str, str]) -> pd.Series:
     """The answers of a relation are subjects of another one, more often than the reverse.
 
@@ -41,6 +43,7 @@ def expect_relations_to_point_forward(rows: pd.DataFrame, chains: Mapping[str, s
 
 
 @row_check
+@says("the slot comes before the subject")
 def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
     """The slot comes after the subject. Columns `subject, prompt`.
 
@@ -53,6 +56,7 @@ def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("no answer has a capital, but subjects have")
 def expect_answers_to_have_capitals(rows: pd.DataFrame, at_least: int) -> pd.Series:
     """Where most subjects of a subset have a capital, some answers have one.
 

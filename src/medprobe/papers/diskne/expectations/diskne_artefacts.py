@@ -8,11 +8,12 @@ from collections import defaultdict
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
 
 
 @row_check
+@says("the hypothesis is not the preferred name")
 def expect_hypotheses_to_be_preferred_names(
     rows: pd.DataFrame, context: Context, hypothesis: str
 ) -> list[bool] | pd.Series:
@@ -36,6 +37,7 @@ def expect_hypotheses_to_be_preferred_names(
 
 
 @row_check
+@says("its pair has several premises")
 def expect_premises_to_be_of_their_pairs(rows: pd.DataFrame) -> pd.Series:
     """Rows of one pair, the first column, have one premise, the second one, byte for byte."""
     pair, premise = rows.columns

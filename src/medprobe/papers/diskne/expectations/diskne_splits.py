@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from medprobe.gate import leaks
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.umls import MRCONSO
 
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
@@ -99,6 +99,7 @@ def expect_tested_premises_to_be_untrained(
 
 
 @row_check
+@says("the disease has no positive to train on")
 def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Series:
     """Each tested disease has training and validation rows, and positives that train it.
 
@@ -114,6 +115,7 @@ def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Ser
 
 
 @row_check
+@says("too few of the examples that can train do")
 def expect_other_examples_to_be_trained(
     rows: pd.DataFrame, context: Context, *, match: str, shared_premises: bool, share: float
 ) -> pd.Series:

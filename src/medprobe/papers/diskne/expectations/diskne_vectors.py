@@ -11,7 +11,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.papers.diskne.expectations.diskne import related_diseases
 
 VECTORS = places.DATA / "cui2vec/cui2vec_pretrained.csv"
@@ -19,6 +19,7 @@ CLOSE = 1e-5  # cosines that differ by less are equal
 
 
 @row_check
+@says("its disease is not one of the nearest")
 def expect_similar_negatives_to_be_nearest(
     rows: pd.DataFrame, context: Context, negatives: int, sample: int
 ) -> pd.Series:

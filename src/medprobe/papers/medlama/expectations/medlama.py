@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.gate.checks import row_check
+from medprobe.gate.checks import row_check, says
 from medprobe.gate.umls import AUI, CUI, MRCONSO, PREFERRED, STR, read_lines, read_names
 
 MRREL = places.DATA / "umls/MRREL.RRF"
@@ -22,6 +22,7 @@ WHY: Final = "the gate reads a sample of facts again"
 
 
 @row_check
+@says("the source has no such fact")
 def expect_facts_to_be_in_umls(
     rows: pd.DataFrame, sample: int, *, obsolete: bool = False
 ) -> pd.Series:
@@ -41,6 +42,7 @@ def expect_facts_to_be_in_umls(
 
 
 @row_check
+@says("a right answer of the source is missing")
 def expect_answers_to_be_complete(
     rows: pd.DataFrame,
     *,

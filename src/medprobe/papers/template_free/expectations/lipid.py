@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pandas as pd
 
-from medprobe.gate.checks import Context, row_check, value_check
+from medprobe.gate.checks import Context, row_check, says, value_check
 from medprobe.sources.mentions import Mentions, is_symbol, words
 
 
@@ -30,6 +30,7 @@ def expect_dates_to_be_later(rows: pd.DataFrame) -> list[bool]:
 
 
 @value_check
+@says("the date is in the future")
 def expect_dates_to_be_past(days: pd.Series) -> pd.Series:
     """Each date, YYYY-MM-DD, is not after tomorrow: another time zone can be a day ahead."""
     return days.map(_day) <= date.today() + timedelta(days=1)
