@@ -221,14 +221,6 @@ MUTATIONS: dict[str, Mutation] = {
     "expect_relations_to_look_different": edit(
         lambda row, _: {"relation": row["relation"].upper()}, "index == 1"
     ),
-    "expect_relations_to_point_forward": edit_all(
-        lambda rows: {
-            "relation": ["may_treat", *["disease_may_have_finding"] * (len(rows) - 1)],
-            "subject_id": "C7",
-            "answer_ids": [["C7"]] * len(rows),
-        },
-        first={"answer_ids": ["C8"]},
-    ),
     "expect_slots_to_follow_subjects": edit_all(
         lambda rows: {"prompt": [f"[Y] of {name} ." for name in rows["subject"]]}
     ),
