@@ -215,6 +215,7 @@ MUTATIONS: dict[str, Mutation] = {
         }
     ),
     "expect_ids_to_be_whole": edit(lambda *_: {"subject_id": "1.23E+12"}),
+    "expect_names_to_be_in_umls": edit(lambda *_: {"subject": "no such name"}),
     "expect_ids_to_tell_apart": edit_all(
         lambda rows: {column: "one" for column in ("id", "subject_id") if column in rows}
     ),
