@@ -2,25 +2,22 @@
 
     python -m bench.alarms FOLDER SENTENCES    # released MedLAMA's files, and a file of sentences
 
-The names are those of diseases and genes in the released MedLAMA. The search that stops is held
-against words alone (`sources.mentions`), and the search that warns against the one that stops.
+The names are those of diseases and genes in the released MedLAMA. The search is held against words
+alone (`sources.mentions`).
 """
 
 import argparse
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from medprobe.gate.leaks import Diseases, normalise
-from medprobe.papers.diskne.likely import LikelyDiseases
+from medprobe.gate.leaks import Diseases
 from medprobe.papers.medlama import source as medlama
 from medprobe.sources.mentions import Mentions
 
 RELATIONS: Final = ("disease_mapped_to_gene", "may_treat", "may_prevent", "occurs_after")
 PRINTED: Final = 40  # mentions that are printed
-COMMON: Final = 3  # sentences that have a word, which is then no typing error
 
 
 def main() -> None:
@@ -37,25 +34,20 @@ def main() -> None:
         | {(name, name) for part in queries for name in part["subject"]}
     )
     sentences = options.sentences.read_text(encoding="utf-8").splitlines()[: options.at_most]
-    words = Counter(word for text in sentences for word in {*normalise(text).line.split()})
-    common_words = {word for word, count in words.items() if count >= COMMON}
     plain = Mentions(names)
     searches: dict[str, Callable[[str], Iterable[str]]] = {
         "words": lambda text: {mention.id for mention in plain.every(text)},
         "stops": Diseases(names).find,
-        "warns": LikelyDiseases(names, common_words).find,
     }
     mentions: dict[str, set[tuple[str, str]]] = {}
     for kind, search in searches.items():
         start = time.process_time()
         mentions[kind] = {(text, name) for text in sentences for name in search(text)}
         print(f"{kind}: {len(mentions[kind]):,} mentions, {time.process_time() - start:.0f} CPU s")
-    mentions["warns"] -= mentions["stops"]
-    mentions["stops"] -= mentions["words"]
-    for kind in ("stops", "warns"):
-        print(f"{kind}: {len(mentions[kind]):,} more")
-        for text, name in sorted(mentions[kind])[:: max(1, len(mentions[kind]) // PRINTED)]:
-            print(f"  {name} | {text[:200]}")
+    more = sorted(mentions["stops"] - mentions["words"])
+    print(f"stops: {len(more):,} more")
+    for text, name in more[:: max(1, len(more) // PRINTED)]:
+        print(f"  {name} | {text[:200]}")
 
 
 if __name__ == "__main__":

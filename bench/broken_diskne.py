@@ -17,7 +17,6 @@ SYNONYMS: Final = (
     "CD",
     "uremia",
     "chronic hepatitis C",
-    "thrombophlebitis",
 )  # of the first target, in the gate's UMLS
 
 
@@ -83,13 +82,7 @@ NAMED: Final[dict[str, Hide]] = {
     "in the plural": lambda name: f"{name[:-1]}ies",
     "with a hyphen within a word": lambda name: name[:-4] + "-" + name[-4:],
     "with a hyphen and a blank within a word": lambda name: name[:-4] + "- " + name[-4:],
-    'as "… of the type …"': lambda name: " of the type ".join(reversed(name.split())),
-    "with a word between": lambda name: name.replace(" ", " chronic "),
     "as an adjective": lambda name: f"{name[:-1]}ic",
-    "with a letter doubled": lambda name: name[:3] + name[2:],
-    "with two letters exchanged": lambda name: name[:-4] + name[-3] + name[-4] + name[-2:],
-    "with a letter missing": lambda name: name[:2] + name[3:],
-    "with two errors in a long word": lambda name: f"{name[:-6]}{name[-5:-2]}{name[-1]}",
     "run together": lambda name: name.replace(" ", ""),
     "letter by letter": lambda name: " ".join("".join(name.split())),
     "with a letter of another alphabet": lambda name: name.replace("e", "\u0435").replace(
@@ -99,12 +92,8 @@ NAMED: Final[dict[str, Hide]] = {
     "with a numbered entity within a word": lambda name: f"{name[:2]}&#{ord(name[2])};{name[3:]}",
     "broken by a hyphen at the end of a line": lambda name: f"{name[:-4]}-\n{name[-4:]}",
     "in capitals, with slashes": lambda name: name.upper().replace(" ", "/"),
-    'as "… , severe , of the … type"': lambda name: (
-        f"{name.split()[1]} , severe , of the {name.split()[0]} type"
-    ),
-    "with three words between": lambda name: name.replace(" ", " , rather more severe , "),
-    "with four words between": lambda name: name.replace(" ", " ( not the very most severe ) "),
-    "clipped": lambda name: f"{name[:-4]}.",
+    "with a word between": lambda name: name.replace(" ", " chronic "),
+    "with two letters exchanged": lambda name: name[:-4] + name[-3] + name[-4] + name[-2:],
     "in a list of two": lambda name: name.replace(" ", " and borpal ")[:-1] + "ies",
     "in a list with a slash": lambda name: name.replace(" ", "/borpal "),
     "in a list of three": lambda name: name.replace(" ", ", borpal, or tumal "),
@@ -131,15 +120,8 @@ NAMED: Final[dict[str, Hide]] = {
 SYNONYMOUS: Final[dict[str, tuple[str, Hide]]] = {
     "two letters with full stops": ("CD", lambda name: ".".join(name) + "."),
     "two letters with full stops and a blank": ("CD", lambda name: ". ".join(name) + "."),
-    "two letters with a blank": ("CD", " ".join),
-    "two small letters with full stops": ("CD", lambda name: ".".join(name.lower()) + "."),
     "British spelling": ("uremia", lambda name: name.replace("e", "ae", 1)),
     "the adjective of a name of one word": ("uremia", lambda name: f"{name[:-2]}ic"),
-    "a clipped name of one word": ("thrombophlebitis", lambda name: f"{name[:8]}."),
-    "a long name of one word, with two errors": (
-        "thrombophlebitis",
-        lambda name: name.replace("mb", "bm").replace("tt", "t").replace("itis", "iti"),
-    ),
     "a list of letters": ("chronic hepatitis C", lambda name: name.replace("C", "B and C")),
     "an initialism that UMLS lacks": ("chronic hepatitis C", lambda _: "CHC"),
 }
@@ -214,19 +196,6 @@ def synonyms_in_positives(tables: Tables) -> None:
     )
 
 
-def another_article(text: str) -> str:
-    article = "a" if text.rsplit(maxsplit=1)[-1][0].lower() in "aeiou" else "an"
-    return text.replace("The patient has ", f"The patient has {article} ")
-
-
-def similar_again(tables: Tables) -> None:
-    """The random negatives are the similar ones."""
-    examples = tables["examples"]
-    similar = examples[examples["kind"] == "similar"]
-    again = similar.assign(kind="random", example_id=similar["example_id"] + "-again")
-    tables["examples"] = pd.concat([examples[examples["kind"] != "random"], again])
-
-
 def without_positives(rows: pd.DataFrame) -> "pd.Series[bool]":
     is_positive = ~rows["example_id"].str.contains("-")  # negatives have their kind in their ids
     return TARGET(rows) & (rows["split"] == "train") & is_positive
@@ -279,11 +248,7 @@ DISKNE: Final[Cases] = {
     "premises of negatives have two blanks": change_kind(
         0, "premise", lambda text: text.replace(" ", "  ", 1)
     ),
-    "another article before the diseases of negatives": change_kind(
-        0, "full_hypothesis", another_article
-    ),
     "similar and random negatives exchanged": exchange("examples", "kind", "similar", "random"),
-    "random negatives are the similar ones": similar_again,
     "a target whose training set has no positives": remove("splits", without_positives),
     "nineteen of twenty examples that train are missing": remove("splits", nineteen_of_twenty),
     "prompts without their premises": replace(

@@ -1,12 +1,13 @@
 """Mentions: exact spans of whole words, the longest name, case of short names."""
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.sources.mentions import Mentions, NameMention, _ascii_tokens, _tokens
+from medprobe.sources.mentions import Mentions, NameMention
 
 
 def spans(names: list[str], text: str) -> list[str]:
@@ -66,10 +67,68 @@ def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
     assert spans(["heart failure"], before + "HEART FAILURE") == ["HEART FAILURE"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("aspirin", "Aspirin\u2122 helps", "Aspirin"),  # a sign is no letters of the word before it
+        ("Gift", "a gi\ufb05", ""),  # a ligature of other letters
+        ("IL2", "IL\u00b2", "IL\u00b2"),
+        ("il2", "IL\u00b2", ""),  # a short name keeps its case in any form
+        ("2", "\u00bd", ""),
+        ("vitamin (B6)", "vitamin \uff08B\u2086\uff09", "vitamin \uff08B\u2086\uff09"),
+        ("fever", "\u00adfe\u00adver\u00ad.", "fe\u00adver"),
+    ],
+)
+def test_what_a_character_stands_for(name: str, text: str, found: str) -> None:
+    assert spans([name], text) == [found] * bool(found)
+
+
+FORMS: dict[str, list[str]] = {}  # of letters: all characters that Unicode takes for them
+for character in map(chr, range(0x80, 0x20000)):
+    normal = unicodedata.normalize("NFKC", character)
+    if character.isalnum() and normal.isalnum() and normal != character:
+        FORMS.setdefault(normal, []).append(character)
+UNSEEN = ["", "", "", "\u00ad", "\u200b", "\u2060"]  # between letters
+UNITS = st.sampled_from(["a", "x", "9", "\u00f6", "\u00e9", "\u03bc", "\u00df", "\uac04", *FORMS])
+
+
+@st.composite
+def spelt(draw: st.DrawFn) -> tuple[str, str]:
+    """A name, and another way to write it."""
+    units = draw(st.lists(UNITS | st.just(" "), min_size=5, max_size=9))
+    units = ["a", *units, "b"]
+    apart = [[unicodedata.normalize(form, unit) for form in ("NFD", "NFKD")] for unit in units]
+    spellings = [
+        draw(st.sampled_from([unit, *forms, *FORMS.get(unit, [])]))
+        for unit, forms in zip(units, apart, strict=True)
+    ]
+    blanks = [draw(st.sampled_from(UNSEEN)) for _ in units[1:]]
+    written = "".join(map("".join, zip(spellings, [*blanks, ""], strict=True)))
+    return "".join(units), draw(st.sampled_from([written, written.upper()]))
+
+
+@settings(max_examples=500)
+@given(
+    spelt(),
+    st.sampled_from(["", "in ", "(", "\u03b2 \ufb01 ", "\u00ad"]),
+    st.sampled_from(["", ".", " of"]),
+)
+def test_a_name_is_found_however_it_is_written(
+    pair: tuple[str, str], before: str, after: str
+) -> None:
+    name, written = pair
+    assert spans([name], f"{before}{written}{after}") == [written]
+    assert spans([written], f"{before}{name}{after}") == [name]
+
+
 @settings(max_examples=300)
 @given(st.text(st.characters(max_codepoint=127), max_size=20))
-def test_ascii_texts_are_read_by_the_same_rule(text: str) -> None:
-    assert _ascii_tokens(text) == _tokens(text)
+def test_a_text_beyond_ascii_is_read_by_the_same_rule(text: str) -> None:
+    names = Mentions((name, name) for name in re.findall(r"\S+", text))
+    assert names.every(text) == [
+        mention._replace(start=mention.start - 2, end=mention.end - 2)
+        for mention in names.every(f"\u2122 {text}")
+    ]
 
 
 def slow(names: list[str], text: str) -> list[tuple[int, int, tuple[str, ...]]]:

@@ -5,7 +5,8 @@
 ...     return texts.str.len() <= at_most
 
 is known to suites as `{"type": "expect_texts_to_be_short", "kwargs": {"column": …, "at_most": …}}`.
-A check with a parameter `context: Context` gets the tables of the run; suites do not name it.
+A check with a parameter `context: Context` gets the tables of the run; suites do not name it. What
+is wrong with a row that fails is said by `@says`, below the other decorator.
 """
 
 import inspect
@@ -57,6 +58,32 @@ _context: Final[ContextVar[Context]] = ContextVar("context")
 expectations: Final[dict[str, type]] = {}
 
 Check = TypeVar("Check", bound=Callable[..., pd.Series | list[bool] | bool])
+Fault = str | Callable[[Mapping[str, Any], Mapping[str, Any]], str]  # of arguments and a row
+
+
+def _other_form(kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    column = kwargs["column"]
+    return f"{column} {'has another form' if is_filled(row.get(column)) else 'is empty'}"
+
+
+def _not_allowed(kwargs: Mapping[str, Any], _: Mapping[str, Any]) -> str:
+    values = [*map(str, kwargs["value_set"])]
+    return f"{kwargs['column']} is none of {', '.join(values[:9])}{', …' * (len(values) > 9)}"
+
+
+# What is wrong with a row, by expectation: here by those of Great Expectations itself.
+faults: Final[dict[str, Fault]] = {
+    "expect_column_values_to_not_be_null": lambda kwargs, _: f"{kwargs['column']} is missing",
+    "expect_column_values_to_be_unique": lambda kwargs, _: f"{kwargs['column']} occurs twice",
+    "expect_compound_columns_to_be_unique": lambda kwargs, _: (
+        f"{', '.join(kwargs['column_list'])} occur twice together"
+    ),
+    "expect_column_values_to_be_in_set": _not_allowed,
+    "expect_column_values_to_match_regex": _other_form,
+    "expect_column_values_to_be_between": lambda kwargs, _: (
+        f"{kwargs['column']} is not {limits(kwargs)}"
+    ),
+}
 
 
 @contextmanager
@@ -90,6 +117,49 @@ def row_check(function: Check) -> Check:
     partial = multicolumn_condition_partial(engine=PandasExecutionEngine)
     base, metric = MulticolumnMapExpectation, MulticolumnMapMetricProvider
     return _register(function, base, metric, partial, "column_list")
+
+
+def says(words: Fault) -> Callable[[Check], Check]:
+    """Say what is wrong with a row that fails a check, in words without a text of the row.
+
+    Args:
+        words: or a function of the check's arguments and of the row's values by column.
+    """
+
+    def record(function: Check) -> Check:
+        faults[getattr(function, "__name__", "")] = words
+        return function
+
+    return record
+
+
+def describe(expectation: str, kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Describe why a row fails an expectation; an empty text where only the expectation says it.
+
+    Args:
+        expectation: its type.
+        kwargs: its arguments.
+        row: the values of the columns that it is on, by name.
+
+    >>> kwargs = {"column": "rows", "min_value": 1, "max_value": 2}
+    >>> describe("expect_column_values_to_be_between", kwargs, {"rows": 3})
+    'rows is not 1 to 2'
+    """
+    words = faults.get(expectation, "")
+    return words if isinstance(words, str) else words(kwargs, row)
+
+
+def limits(kwargs: Mapping[str, Any]) -> str:
+    """The limits that an expectation's arguments name, in words."""
+    low, high = kwargs.get("min_value"), kwargs.get("max_value")
+    if high is None:
+        return f"{low} or more"
+    return f"{high} or less" if low is None else f"{low} to {high}"
+
+
+def is_filled(value: Any) -> bool:
+    """Whether a value has a letter or a digit."""
+    return any(character.isalnum() for character in str(value if value is not None else ""))
 
 
 def _register(function: Check, base: type, metric: type, partial: Any, domain: str) -> Check:

@@ -8,8 +8,7 @@ plurals and the order of its words, and inside longer words if it has three char
 words can be an adjective.
 
 The gate alone reads what looks like a Latin letter as one: letters of other alphabets, circled and
-squared ones, digits within long words, and text that is written backwards. `likely` finds what can
-be another disease.
+squared ones, digits within long words, and text that is written backwards.
 """
 
 import html

@@ -9,8 +9,7 @@ import pandas as pd
 
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import Progress, show_progress
-from medprobe.gate.checks import Context, providing
-from medprobe.gate.faults import describe
+from medprobe.gate.checks import Context, describe, providing
 from medprobe.gate.suites import Suite, SuiteEntry
 
 EXAMPLES: Final = 20  # failing rows that a report names, of each check

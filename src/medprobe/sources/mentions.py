@@ -4,7 +4,9 @@ A text is read as *tokens*: words (runs of letters, digits and `_`) and single m
 `+`. White space and hyphens only separate tokens. A name occurs where its tokens follow each other:
 "Type-2  diabetes" contains "type 2 diabetes", "type 2, diabetes" does not, and "mi" is not in
 "family". Case does not matter, except in names of three characters or fewer, or in those that the
-caller declares to be exact.
+caller declares to be exact. Nor does how Unicode writes a character: both are compared under NFKC
+and without invisible characters, so that a ligature, a mark of its own or a soft hyphen hides no
+name. Spans are always those of the text as it was given.
 
 Each token becomes a code of three bytes, and an Aho-Corasick automaton (Aho and Corasick 1975,
 doi:10.1145/360825.360855) searches all names at once in these codes. The first byte of a code is
@@ -13,8 +15,9 @@ so that the automaton has few ways on from the end of a token: that makes it fas
 """
 
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import accumulate, repeat
 from typing import Final, NamedTuple
 
@@ -22,7 +25,10 @@ import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 SHORT: Final = 3  # characters; names up to this length match case-sensitively
-TOKEN: Final = re.compile(r"([\w\u0300-\u036f]+|[^\w\s\u2010-\u2013-])")
+WORD: Final = re.compile(r"[\w\u0300-\u036f]+")
+TOKEN: Final = re.compile(rf"({WORD.pattern}|[^\w\s\u2010-\u2013-])")
+RUN: Final = re.compile(r"[\0-\x7f]+(?![^\0-\x7f])|[\0-\x7f]?[^\0-\x7f]+")  # ASCII, and the rest
+INVISIBLE: Final = "Cf"  # Unicode's category of soft hyphens, joiners and marks of direction
 UNKNOWN: Final = b"\0\0\0"  # the code of a token of no name
 STEP: Final = len(UNKNOWN)
 
@@ -87,7 +93,7 @@ class Mentions:
         self._ids: list[Ids] = []  # by row: ids of the names in any case
         self._short: dict[int, dict[str, Ids]] = {}  # by row: ids of exact names by spelling
         for name, identifier in names:
-            pattern = b"".join(map(self._code, TOKEN.findall(_fold(name))))
+            pattern = b"".join(map(self._code, words(name)))
             if not pattern:
                 continue
             row = self._rows.setdefault(pattern, len(self._rows))
@@ -130,7 +136,7 @@ class _TextSearch:
     def __init__(self, names: Mentions, text: str) -> None:
         self.names = names
         self.text = text
-        self.tokens, self.starts = _ascii_tokens(text) if text.isascii() else _tokens(text)
+        self.tokens, self.starts, self.ends = _tokens(text)
         self.codes = b"".join(map(names._codes.get, self.tokens, repeat(UNKNOWN)))
 
     def longest(self) -> list[NameMention]:
@@ -181,13 +187,9 @@ class _TextSearch:
 
         A short name in another case has no ids.
         """
-        ids, tokens, starts = self.names._ids, self.tokens, self.starts
+        ids, starts, ends = self.names._ids, self.starts, self.ends
         mentions = [
-            NameMention(
-                starts[first_byte // STEP],
-                starts[(last_token := end // STEP - 1)] + len(tokens[last_token]),
-                ids[row],
-            )
+            NameMention(int(starts[first_byte // STEP]), int(ends[end // STEP - 1]), ids[row])
             for row, first_byte, end in matches
         ]
         exact_spellings = self.names._short
@@ -204,35 +206,108 @@ class _TextSearch:
         return mention._replace(ids=ids)
 
 
-def _tokens(text: str) -> tuple[list[str], list[int]]:
-    """A text's tokens, case-folded, and where each starts."""
-    pieces = TOKEN.split(_fold(text))  # gap, token, gap, token, ..., gap
-    return pieces[1::2], list(accumulate(map(len, pieces)))[:-1:2]
+def words(text: str) -> list[str]:
+    """A text's tokens in the form in which they are compared.
+
+    >>> words("Interferon-gamma") == words("interferon  gamma")
+    True
+    """
+    return _tokens(text)[0]
 
 
-def _ascii_tokens(text: str) -> tuple[list[str], list[int]]:
+def _tokens(text: str) -> tuple[list[str], Sequence[int], Sequence[int]]:
+    """A text's tokens, normalised and case-folded, and where each starts and ends in the text."""
+    if text.isascii():
+        return _ascii_tokens(text)
+    folded, first, last = _folded(text)
+    pieces = TOKEN.split(folded)  # gap, token, gap, token, ..., gap
+    bounds = list(accumulate(map(len, pieces)))[:-1]
+    starts, ends = [first[at] for at in bounds[::2]], [last[at - 1] for at in bounds[1::2]]
+    return pieces[1::2], starts, ends
+
+
+def _folded(text: str) -> tuple[str, list[int], list[int]]:
+    """A text, normalised and case-folded, and where each character of it starts and ends."""
+    forms: list[str] = []
+    first: list[int] = []
+    last: list[int] = []
+    for run in RUN.finditer(text):
+        if run[0].isascii():  # most of a text, and quickly done
+            forms.append(run[0].lower())
+            first += range(*run.span())
+            last += range(run.start() + 1, run.end() + 1)
+            continue
+        for piece, start, end in _pieces(run[0]):
+            forms.append(form := _normal(piece, fold=True))
+            first += [run.start() + start] * len(form)
+            last += [run.start() + end] * len(form)
+    return "".join(forms), first, last
+
+
+def _pieces(text: str) -> Iterator[tuple[str, int, int]]:
+    """The pieces of a text that are normalised one by one, without invisible characters.
+
+    A piece is a character with what Unicode composes with it, and where they begin and end.
+    """
+    piece, start, end = "", 0, 0
+    for place, character in enumerate(text):
+        if unicodedata.category(character) == INVISIBLE:
+            continue
+        if piece and not _composes(piece, character):
+            yield piece, start, end
+            piece = ""
+        piece, start, end = piece + character, start if piece else place, place + 1
+    if piece:
+        yield piece, start, end
+
+
+def _composes(piece: str, character: str) -> bool:
+    """Whether a character belongs to the piece before it: a mark, or a part of a syllable."""
+    if character.isascii():
+        return False
+    apart = unicodedata.normalize("NFKC", piece) + unicodedata.normalize("NFKC", character)
+    together = unicodedata.normalize("NFKC", piece + character)
+    return unicodedata.combining(character) > 0 or together != apart
+
+
+@lru_cache(maxsize=4096)
+def _normal(piece: str, *, fold: bool) -> str:
+    """A piece under NFKC, case-folded too, if the form is of its kind.
+
+    A word stays one word and a mark one mark. So the sign ™ does not become letters of the word
+    before it, and ½ no three tokens.
+
+    >>> [_normal(piece, fold=True) for piece in ("\ufb01", "\uff08", "\u2122", "\u00bd")]
+    ['fi', '(', '\u2122', '\u00bd']
+    """
+    normal = unicodedata.normalize("NFKC", piece)
+    if fold:
+        normal = unicodedata.normalize("NFKC", normal.casefold())
+    if WORD.fullmatch(normal) if WORD.match(piece) else not WORD.match(normal) and len(normal) == 1:
+        return normal
+    return piece.casefold() if fold else piece
+
+
+def _ascii_tokens(text: str) -> tuple[list[str], Sequence[int], Sequence[int]]:
     """As `_tokens`, for an ASCII text, twice as fast."""
     kinds = np.frombuffer(text.encode().translate(KINDS), np.uint8)
-    starts = kinds.copy()
-    starts[1:] -= kinds[1:] & kinds[:-1] & 1  # a word goes on
+    goes_on = kinds[1:] & kinds[:-1] & 1  # a word
+    starts, ends = kinds.copy(), kinds.copy()
+    starts[1:] -= goes_on
+    ends[:-1] -= goes_on
     spaced = text.lower().replace("-", " ")
     for mark in MARKS:
         if mark in spaced:
             spaced = spaced.replace(mark, f" {mark} ")
-    return spaced.split(), np.flatnonzero(starts != 0).tolist()
-
-
-def _fold(text: str) -> str:
-    """Case-folded text of the same length: a letter that would become two is not changed."""
-    folded = text.casefold()
-    if len(folded) == len(text):
-        return folded
-    return "".join(c if len(c.casefold()) > 1 else c.casefold() for c in text)
+    return spaced.split(), np.flatnonzero(starts), np.flatnonzero(ends) + 1  # type: ignore[return-value]
 
 
 def _spelling(name: str) -> str:
     """A name's tokens in their own case."""
-    return " ".join(TOKEN.findall(name))
+    normal = name
+    if not name.isascii():
+        normal = "".join(_normal(piece, fold=False) for piece, *_ in _pieces(name))
+    return " ".join(TOKEN.findall(normal))
 
 
 def _with(ids: Ids, identifier: str) -> Ids:

@@ -8,7 +8,6 @@ import pandas as pd
 from helpers.broken_tables import (
     Kwargs,
     Mutation,
-    Row,
     Tables,
     add,
     column,
@@ -75,11 +74,6 @@ def leak(hide: Callable[[str], str]) -> Mutation:
     return mutation
 
 
-def hidden(name: str) -> str:
-    """A name with a letter of another alphabet, and an entity."""
-    return name.replace("o", "\u043e").replace(" ", "&nbsp;")
-
-
 def other_targets(splits: pd.DataFrame, _: Kwargs) -> Any:
     """What tests a target tests another one."""
     targets = splits["target"].unique()
@@ -87,18 +81,13 @@ def other_targets(splits: pd.DataFrame, _: Kwargs) -> Any:
     return splits["target"].where(splits["split"] != "test", splits["target"].map(others))
 
 
-def wrong_article(row: Row, _: Kwargs) -> Row:
-    article = "a" if row["hypothesis"][0].lower() in "aeiou" else "an"
-    return {"full_hypothesis": f"It is {article} {row['hypothesis']}"}
-
-
-def drawn_again(rows: pd.DataFrame, kwargs: Kwargs) -> Any:
-    """The random negatives of each positive are its similar ones."""
-    key = [*kwargs["column_list"][:3]]
-    number = rows.groupby([*key, "kind"]).cumcount()
-    similar = rows.assign(number=number)[rows["kind"] == "similar"].set_index([*key, "number"])
-    places = pd.MultiIndex.from_frame(rows[key].assign(number=number))
-    return rows["cui"].where(rows["kind"] != "random", similar["cui"].reindex(places).to_numpy())
+def shifted(tables: Tables, table: str, kwargs: Kwargs) -> None:
+    """Each positive's text stands beside the id of the next one."""
+    rows = tables[table].copy()
+    positive = rows["label"] == 1
+    cuis = rows.loc[positive, "cui"].to_list()
+    rows.loc[positive, "cui"] = [*cuis[1:], cuis[0]]
+    tables[table] = rows
 
 
 def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
@@ -110,7 +99,6 @@ def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
 
 
 MUTATIONS: dict[str, Mutation] = {
-    "expect_articles_to_fit": edit(wrong_article, "label == 0"),
     "expect_cuis_to_be_known": edit(lambda _, kwargs: {column(kwargs): "C7777777"}),
     "expect_diseases_to_be_targets": remove(
         lambda splits, _: splits["target"] == splits["target"][0], "splits"
@@ -132,7 +120,6 @@ MUTATIONS: dict[str, Mutation] = {
         lambda row, _: {"full_hypothesis": f"{row['full_hypothesis']} too"}, "label == 0"
     ),
     "expect_no_disease_leakage": leak(str),
-    "expect_no_hidden_leakage": leak(hidden),
     "expect_other_examples_to_be_trained": remove(
         lambda splits, _: (splits["split"] != "test") & (splits.index % 2 == 0)
     ),
@@ -143,12 +130,12 @@ MUTATIONS: dict[str, Mutation] = {
         lambda row, _: {"premise": f"{row['premise']} ."}, "label == 0"
     ),
     "expect_prompts_to_be_of_examples": edit(lambda *_: {"prompt": "[Y]"}),
-    "expect_random_negatives_to_be_drawn": replace("cui", drawn_again),
     "expect_similar_negatives_to_be_nearest": replace(
         "kind", lambda rows, _: rows["kind"].replace({"similar": "random", "random": "similar"})
     ),
     "expect_targets_to_be_trained": remove(lambda splits, _: splits["split"] == "train"),
     "expect_test_examples_to_be_of_the_target": replace("target", other_targets),
+    "expect_texts_to_name_their_diseases": shifted,
     "expect_tested_premises_to_be_untrained": premises("x", "x"),
     "expect_tested_premises_to_have_no_near_copies": premises(
         "the man has slept in a cold bed for two nights now",

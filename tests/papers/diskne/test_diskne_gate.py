@@ -290,11 +290,6 @@ def _of_label(label: int, column: str, change: Callable[[str], str]) -> Callable
     return plant
 
 
-def _article(text: str) -> str:
-    name = text.removeprefix("The patient has ").removeprefix("a ").removeprefix("an ")
-    return text.replace(name, f"{'a' if name[0] in 'aeiou' else 'an'} {name}")
-
-
 def _exchange_kinds(tables: Tables) -> None:
     kinds = {"similar": "random", "random": "similar"}
     tables["examples"]["kind"] = tables["examples"]["kind"].replace(kinds)
@@ -359,7 +354,6 @@ ARTEFACTS = {  # what gives the label away or spoils the training, and a check t
         _of_label(0, "full_hypothesis", lambda text: text.replace(" an ", " ").replace(" a ", " ")),
         "negatives_to_differ_in_the_disease_alone",
     ),
-    "wrong articles": (_of_label(0, "full_hypothesis", _article), "articles_to_fit"),
     "kinds exchanged": (_exchange_kinds, "similar_negatives_to_be_nearest"),
     "no positives": (_drop_training(lambda rows: rows["label"] == 0), TRAINED),
     "few of what can train": (_drop_training(lambda rows: rows["place"] % 10 == 0), OTHERS),
@@ -384,16 +378,6 @@ def _shuffle(tables: Tables) -> None:
 )
 def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
     assert run_gate(plant) == {}
-
-
-def _random_again(tables: Tables) -> None:
-    examples = tables["examples"]
-    similar = examples[examples["kind"] == "similar"]["cui"]
-    examples.loc[examples["kind"] == "random", "cui"] = similar.to_numpy()
-
-
-def test_random_negatives_that_are_the_similar_ones_are_stopped(run_gate: RunGate) -> None:
-    assert "expect_random_negatives_to_be_drawn" in run_gate(_random_again)
 
 
 def test_vectors_that_are_all_alike_rank_nothing(

@@ -170,6 +170,16 @@ def test_a_sentence_across_tags_becomes_a_query(tmp_path: Path) -> None:
     assert (row["answers"], row["subset"], row["date"]) == (["aspirin"], "chem", "2022-01-01")
 
 
+@pytest.mark.parametrize("written", ["Aspi\u00adrin", "ASPIRIN", "\uff21spirin", "As\u200bpirin"])
+def test_a_name_in_another_spelling_is_masked_and_passes_the_gate(
+    tmp_path: Path, written: str
+) -> None:
+    benchmark = build(tmp_path, [record(7, f"So {written} and rest help.")])
+    assert prompts_by_article(benchmark) == {"7": ["So [Y] and rest help."]}
+    failing = gate_helpers.failing("lipid", {"queries": benchmark.queries})
+    assert "expect_filled_prompts" not in {check["type"] for check in failing}
+
+
 def test_one_mention_counts_over_both_lists(tmp_path: Path) -> None:
     benchmark = build(tmp_path, [record(7, "Aspirin hits BRX2. Insulin acts.")])
     assert prompts_by_article(benchmark) == {"7": ["[Y] acts."]}

@@ -7,7 +7,7 @@ families.
 import pandas as pd
 
 from medprobe.core.tables import ORIGINAL, SLOT
-from medprobe.gate.checks import Context, value_check
+from medprobe.gate.checks import Context, says, value_check
 from medprobe.gate.expectations.names import look
 from medprobe.gate.expectations.tables import SUBJECT, has_answer
 
@@ -66,6 +66,7 @@ def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:
 
 
 @value_check
+@says("another wording looks the same")
 def expect_wordings_to_look_different(query_ids: pd.Series, context: Context) -> pd.Series:
     """No two prompts of a family differ only in case, blanks or what nobody sees."""
     members = _members(context)
@@ -74,6 +75,7 @@ def expect_wordings_to_look_different(query_ids: pd.Series, context: Context) ->
 
 
 @value_check
+@says("another relation has the wording")
 def expect_wordings_to_keep_their_relation(query_ids: pd.Series, context: Context) -> pd.Series:
     """No wording is one of another relation, or another one of its own with its slots exchanged."""
     members = _members(context)

@@ -11,7 +11,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.gate.checks import Context, row_check, value_check
+from medprobe.gate.checks import Context, row_check, says, value_check
 
 MONTHS: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
 KINDS_OF_SNOMED: Final = (
@@ -92,6 +92,7 @@ def first_fault(values: Iterable[str | Iterable[str]]) -> str:
 
 
 @row_check
+@says(lambda kwargs, row: first_fault(row[column] for column in kwargs["column_list"]))
 def expect_names_to_be_whole(rows: pd.DataFrame) -> list[bool]:
     """No name is what another encoding, a spreadsheet or a conversion made of it.
 
@@ -101,6 +102,7 @@ def expect_names_to_be_whole(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("another name looks the same")
 def expect_names_to_look_different(rows: pd.DataFrame) -> list[bool]:
     """No two names of a subset differ only in what readers do not see.
 
@@ -114,6 +116,7 @@ def expect_names_to_look_different(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("an answer is the subject")
 def expect_answers_not_to_be_the_subject(rows: pd.DataFrame) -> list[bool]:
     """No answer, by one of its names, is the subject. Columns `subject, answers`."""
     return [
@@ -123,6 +126,7 @@ def expect_answers_not_to_be_the_subject(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("a name of an answer is another object's")
 def expect_aliases_to_be_of_one_object(rows: pd.DataFrame, context: Context) -> list[bool]:
     """No name of an answer is that of another object.
 
@@ -142,6 +146,7 @@ def expect_aliases_to_be_of_one_object(rows: pd.DataFrame, context: Context) -> 
 
 
 @row_check
+@says("all queries have one answer")
 def expect_relations_to_have_several_answers(
     rows: pd.DataFrame, share: float, at_least: int
 ) -> pd.Series:
@@ -160,6 +165,7 @@ def expect_relations_to_have_several_answers(
 
 
 @row_check
+@says("another relation has the same facts")
 def expect_relations_to_differ(
     rows: pd.DataFrame, share: float, *, at_least: int = 10
 ) -> list[bool]:
@@ -191,6 +197,7 @@ NEGATION: Final = re.compile(r"\b(?:not|never|no|cannot|neither|nor)\b|n't\b", r
 
 
 @value_check
+@says("the prompt negates")
 def expect_templates_to_affirm(prompts: pd.Series) -> pd.Series:
     """No prompt negates what it asks."""
     return ~prompts.map(lambda prompt: bool(NEGATION.search(prompt)))

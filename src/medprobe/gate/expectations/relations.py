@@ -1,15 +1,14 @@
 """Relations that are turned round, or are one under two names."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import row_check, value_check
+from medprobe.gate.checks import row_check, says, value_check
 from medprobe.gate.expectations.names import look
 
 
 @value_check
+@says("another relation's name looks the same")
 def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
     """No two relations' names differ only in case, blanks or what nobody sees.
 
@@ -22,25 +21,7 @@ def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
 
 
 @row_check
-def expect_relations_to_point_forward(rows: pd.DataFrame, chains: Mapping[str, str]) -> pd.Series:
-    """The answers of a relation are subjects of another one, more often than the reverse.
-
-    Columns `relation, subject_id, answer_ids`. Where a file has subjects and objects exchanged, the
-    subjects of the first relation of a chain are answers of the second one.
-    """
-    relation, subject, ids = rows.columns
-    subjects = rows.groupby(relation)[subject].agg(set).to_dict()
-    answers = rows.explode(ids).groupby(relation)[ids].agg(set).to_dict()
-    turned = {
-        first
-        for first, second in chains.items()
-        if len(answers.get(first, set()) & subjects.get(second, set()))
-        < len(subjects.get(first, set()) & answers.get(second, set()))
-    }
-    return ~rows[relation].isin(turned)
-
-
-@row_check
+@says("the slot comes before the subject")
 def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
     """The slot comes after the subject. Columns `subject, prompt`.
 
@@ -53,6 +34,7 @@ def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("no answer has a capital, but subjects have")
 def expect_answers_to_have_capitals(rows: pd.DataFrame, at_least: int) -> pd.Series:
     """Where most subjects of a subset have a capital, some answers have one.
 

@@ -2,18 +2,44 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import Context, row_check, value_check
+from medprobe.gate.checks import (
+    Context,
+    is_filled,
+    limits,
+    row_check,
+    says,
+    value_check,
+)
 
 SUBJECT = "[X]"  # in templates
 
 
+def _other_length(kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    column = kwargs["column"]
+    count = len(row.get(column, ()))
+    return f"{column} has {count} items, not {limits(kwargs)}" if count else f"{column} is empty"
+
+
+def _other_item(kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    column = kwargs["column"]
+    filled = all(map(is_filled, row.get(column, ())))
+    return f"an item of {column} {'has another form' if filled else 'is empty'}"
+
+
+def _lengths(kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    counts = [f"{column} has {len(row.get(column, ()))}" for column in kwargs["column_list"]]
+    return f"{' items, '.join(counts)} items"
+
+
 @value_check
+@says("the prompt has no slot [Y], or several")
 def expect_prompts_to_have_one_slot(prompts: pd.Series) -> pd.Series:
     """Each prompt has `[Y]` exactly once."""
     return prompts.str.count(re.escape(SLOT)) == 1
@@ -60,6 +86,7 @@ def expect_templates_to_differ(rows: pd.DataFrame) -> pd.Series:
 
 
 @value_check
+@says(_other_length)
 def expect_list_lengths_to_be_between(
     lists: pd.Series, min_value: int, max_value: int
 ) -> pd.Series:
@@ -68,12 +95,14 @@ def expect_list_lengths_to_be_between(
 
 
 @value_check
+@says(lambda kwargs, _: f"{kwargs['column']} has an item twice")
 def expect_list_items_to_be_unique(lists: pd.Series) -> pd.Series:
     """No list has an item twice."""
     return lists.map(lambda items: len(set(items)) == len(items))
 
 
 @value_check
+@says(_other_item)
 def expect_list_items_to_match_regex(lists: pd.Series, regex: str) -> pd.Series:
     """All items of each list match, from their start to their end."""
     pattern = re.compile(regex)
@@ -81,6 +110,7 @@ def expect_list_items_to_match_regex(lists: pd.Series, regex: str) -> pd.Series:
 
 
 @row_check
+@says(_lengths)
 def expect_lists_to_be_aligned(rows: pd.DataFrame) -> pd.Series:
     """The lists of a row are of one length."""
     return rows.map(len).nunique(axis=1) == 1

@@ -6,7 +6,7 @@ that read text take the ids of steps.
 
 import pandas as pd
 
-from medprobe.gate.checks import Context, row_check, value_check
+from medprobe.gate.checks import Context, row_check, says, value_check
 from medprobe.papers.context.expectations.context import entity_spans, passages
 
 ONLY = "knowledge-only"
@@ -14,6 +14,7 @@ SORTED = "knowledge-sorted"
 
 
 @row_check
+@says("the role differs from the one that the ids give")
 def expect_roles_to_follow_ids(rows: pd.DataFrame) -> list[bool]:
     """The entity that a step adds has the role that the ids give it.
 
@@ -28,6 +29,7 @@ def expect_roles_to_follow_ids(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("the centre differs from the one that the ids give")
 def expect_centres_to_follow_ids(rows: pd.DataFrame) -> list[bool]:
     """A context around the target has the fact's object as target, a negative one an incorrect one.
 
@@ -62,6 +64,7 @@ def expect_objects_to_be_counted(rows: pd.DataFrame, context: Context) -> list[b
 
 
 @value_check
+@says("its mentions are not in the order of its kind")
 def expect_layouts_to_follow_kinds(ids: pd.Series, context: Context) -> list[bool]:
     """A synthetic context has the mentions of its segments in the order of its kind.
 

@@ -3,17 +3,19 @@
 Source: Alghanmi et al. 2021, section 3.4, on artefacts, and section 3.3, on articles.
 """
 
-import re
 from collections import defaultdict
 
 import pandas as pd
 
 from medprobe.core.tables import SLOT
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate import leaks
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
+from medprobe.papers.diskne.expectations.diskne import related_diseases
 
 
 @row_check
+@says("the hypothesis is not the preferred name")
 def expect_hypotheses_to_be_preferred_names(
     rows: pd.DataFrame, context: Context, hypothesis: str
 ) -> list[bool] | pd.Series:
@@ -37,26 +39,37 @@ def expect_hypotheses_to_be_preferred_names(
 
 
 @row_check
+@says("its text is a name of another disease, and none of its own")
+def expect_texts_to_name_their_diseases(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """What a positive's text calls its disease is no name of another one alone.
+
+    Columns `cui, full_hypothesis, start, end`, of positives. Names are those of UMLS's file, of all
+    their diseases. What is a name of none, such as a misspelt one, passes, and so does a name of a
+    disease above or below the annotated one.
+    """
+    cui = rows.columns[0]
+    of_name: dict[str, set[str]] = defaultdict(set)
+    for name, concept in leaks.umls_names(MRCONSO, set(rows[cui])):
+        of_name[_form(name)].add(concept)
+    related = related_diseases(context)
+    accepted = []
+    for disease, text, start, end in rows.itertuples(index=False, name=None):
+        named = of_name.get(_form(text[start:end]), {disease})
+        accepted.append(any(other == disease or (disease, other) in related for other in named))
+    return accepted
+
+
+def _form(name: str) -> str:
+    """A name without regard to case, marks and endings."""
+    return " ".join(leaks.normalise(name).roots)
+
+
+@row_check
+@says("its pair has several premises")
 def expect_premises_to_be_of_their_pairs(rows: pd.DataFrame) -> pd.Series:
     """Rows of one pair, the first column, have one premise, the second one, byte for byte."""
     pair, premise = rows.columns
     return rows.groupby(pair)[premise].transform("nunique") == 1
-
-
-@row_check
-def expect_articles_to_fit(rows: pd.DataFrame, context: Context) -> list[bool]:
-    """An article before a negative's disease fits the disease's first letter: "an" before a vowel.
-
-    Columns `label, cui, full_hypothesis`.
-    """
-    preferred = _preferred_names(context)
-    accepted = []
-    for label, cui, text in rows.itertuples(index=False, name=None):
-        name = preferred.get(cui, "")
-        article = re.search(rf"\b(an?)\s+{re.escape(name)}", text, re.IGNORECASE)
-        fits = not article or not name or (len(article[1]) == 2) == (name[0].lower() in "aeiou")
-        accepted.append(label == 1 or fits)
-    return accepted
 
 
 @row_check

@@ -1,22 +1,19 @@
 """DisKnE's expectations on splits: no leak, and complete sets.
 
-Source: Alghanmi et al. 2021, section 3.3. `leaks` and `likely` decide what a leak is, from UMLS's
-file and from the texts, not from what the builder recorded of them.
+Source: Alghanmi et al. 2021, section 3.3. `leaks` decides what a leak is, from UMLS's file and from
+the texts, not from what the builder recorded of them.
 """
 
-from collections import Counter
 from collections.abc import Callable
 
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from medprobe.gate import leaks
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.umls import MRCONSO
-from medprobe.papers.diskne.likely import LikelyDiseases
 
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
-COMMON = 3  # texts that have a word, which is then no typing error
 FEWEST = 8  # words of a premise that can be a near copy
 ROWS = 256  # premises that are held against all others at once
 
@@ -55,16 +52,6 @@ def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) 
             context.reasons[f"{target} {split} {example}"] = leak
         accepted.append(not leak)
     return accepted
-
-
-@row_check
-def expect_no_hidden_leakage(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
-    """Examples of training and validation do not name the target disease in a hidden form.
-
-    Columns as in `expect_no_disease_leakage`. The search is the one of `likely`. With `match`
-    "substrings" it is the released code's.
-    """
-    return expect_no_disease_leakage(rows, context, "likely" if match == "forms" else match)
 
 
 @row_check
@@ -112,6 +99,7 @@ def expect_tested_premises_to_be_untrained(
 
 
 @row_check
+@says("the disease has no positive to train on")
 def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Series:
     """Each tested disease has training and validation rows, and positives that train it.
 
@@ -127,6 +115,7 @@ def expect_targets_to_be_trained(rows: pd.DataFrame, context: Context) -> pd.Ser
 
 
 @row_check
+@says("too few of the examples that can train do")
 def expect_other_examples_to_be_trained(
     rows: pd.DataFrame, context: Context, *, match: str, shared_premises: bool, share: float
 ) -> pd.Series:
@@ -218,8 +207,6 @@ def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[s
     as_released = match == "substrings"
     if as_released:
         find = _exact_search(names)
-    elif match == "likely":
-        find = LikelyDiseases(names, _common_words(context)).find
     else:
         find = leaks.Diseases([*names, *((cui, cui) for cui in targets)]).find
     mentions: dict[tuple[str, str], tuple[str, str]] = {}
@@ -234,16 +221,6 @@ def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[s
         ):
             mentions[example, cui] = f"pair {pair}, {cui} is its {column}", ""
     return mentions
-
-
-def _common_words(context: Context) -> set[str]:
-    """The words of all names, and those that several texts have."""
-    examples = context.tables["examples"]
-    texts = {text for column in TEXTS for text in examples[column].unique()}
-    counts = Counter(word for text in texts for word in {*leaks.normalise(text).line.split()})
-    names = " ".join(map(str, context.tables["names"]["name"]))
-    common = {word for word, count in counts.items() if count >= COMMON}
-    return common | {*leaks.normalise(names).line.split()}
 
 
 def _spellings(examples: pd.DataFrame, cuis: set[str]) -> list[tuple[str, str]]:

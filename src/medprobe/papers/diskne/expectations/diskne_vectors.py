@@ -11,7 +11,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.gate.checks import Context, row_check
+from medprobe.gate.checks import Context, row_check, says
 from medprobe.papers.diskne.expectations.diskne import related_diseases
 
 VECTORS = places.DATA / "cui2vec/cui2vec_pretrained.csv"
@@ -19,6 +19,7 @@ CLOSE = 1e-5  # cosines that differ by less are equal
 
 
 @row_check
+@says("its disease is not one of the nearest")
 def expect_similar_negatives_to_be_nearest(
     rows: pd.DataFrame, context: Context, negatives: int, sample: int
 ) -> pd.Series:
@@ -54,23 +55,6 @@ def expect_similar_negatives_to_be_nearest(
             differ and cosines.get(other, -2) >= least for other in similar.loc[chosen, cui]
         ]
     return accepted
-
-
-@row_check
-def expect_random_negatives_to_be_drawn(rows: pd.DataFrame) -> pd.Series | bool:
-    """Random negatives are not the similar ones again.
-
-    Columns `pair_id, category, original_cui, kind, cui`. All random ones fail if every positive has
-    the same diseases in both kinds, and there are others.
-    """
-    *key, kind, cui = rows.columns
-    sets = rows[rows[kind] != "positive"].groupby([*key, kind])[cui].agg(frozenset).unstack(kind)
-    if not {"similar", "random"} <= {*sets.columns}:
-        return True
-    sets = sets.dropna(subset=["similar", "random"])
-    enough = rows.loc[rows[kind] == "positive", cui].nunique() > sets["similar"].map(len).max() + 1
-    same = len(sets) > 1 and bool((sets["similar"] == sets["random"]).all())
-    return (rows[kind] != "random") | (not (same and enough))
 
 
 def _vectors(path: Path, cuis: set[str]) -> dict[str, np.ndarray]:

@@ -173,8 +173,10 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, l
 
 
 BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    gate_sources=METADATA.sources,
+    METADATA,
+    Settings,
+    build,
+    gate_sources=(*METADATA.sources, "umls/MRSTY.RRF"),
     tables=(),
     identifiers=("subject_id", "answer_ids", "id"),
 )
