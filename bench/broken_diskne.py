@@ -1,6 +1,5 @@
 """Broken tables of DisKnE: names of a disease in what trains it, premises on both sides, labels."""
 
-import unicodedata
 from collections.abc import Callable
 from typing import Final
 
@@ -59,15 +58,6 @@ def set_premise(tables: Tables, example: str, change: Hide) -> None:
     queries.loc[is_of, "subject"] = examples.loc[rows, "premise"] = change(premise)
 
 
-def squared(name: str) -> str:
-    return "".join(chr(0x1F170 + ord(c) - 65) if "A" <= c <= "Z" else c for c in name.upper())
-
-
-def small_capitals(name: str) -> str:
-    letters = {c: f"LATIN LETTER SMALL CAPITAL {c}" for c in "ABCDEGHIJKLMNOPRTUVWYZ"}
-    return "".join(unicodedata.lookup(letters[c]) if c in letters else c for c in name.upper())
-
-
 NAMED: Final[dict[str, Hide]] = {
     "in full width": lambda name: "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in name),
     "with invisible characters": lambda name: (
@@ -85,9 +75,6 @@ NAMED: Final[dict[str, Hide]] = {
     "as an adjective": lambda name: f"{name[:-1]}ic",
     "run together": lambda name: name.replace(" ", ""),
     "letter by letter": lambda name: " ".join("".join(name.split())),
-    "with a letter of another alphabet": lambda name: name.replace("e", "\u0435").replace(
-        "o", "\u043e"
-    ),
     "with an entity of HTML": lambda name: name.replace(" ", "&nbsp;"),
     "with a numbered entity within a word": lambda name: f"{name[:2]}&#{ord(name[2])};{name[3:]}",
     "broken by a hyphen at the end of a line": lambda name: f"{name[:-4]}-\n{name[-4:]}",
@@ -108,13 +95,6 @@ NAMED: Final[dict[str, Hide]] = {
     "with an escape of a URL": lambda name: name.replace(" ", "%20"),
     "with an escape of a mail": lambda name: name.replace(" ", "=20"),
     "with marks of direction": lambda name: f"\u200e{name[:3]}\u2069{name[3:]}\u200f",
-    "backwards, with a mark that turns it": lambda name: f"\u202e{name[::-1]}\u202c",
-    "in small capitals": small_capitals,
-    "in squared capitals": squared,
-    "in circles": lambda name: "".join(f"{c}\u20dd" if c.isalpha() else c for c in name),
-    "with a dotless i": lambda name: name.replace("i", "\u0131"),
-    "with strokes through letters": lambda name: name.replace("l", "\u0142").replace("d", "\u0111"),
-    "with digits for letters": lambda name: name.replace("o", "0").replace("i", "1"),
     "by its first word alone": lambda name: name.split()[0],
 }
 SYNONYMOUS: Final[dict[str, tuple[str, Hide]]] = {

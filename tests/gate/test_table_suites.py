@@ -40,3 +40,44 @@ def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
     ]
     suite, number = min(entries, key=lambda entry: "mostly" in entry[0].entries[entry[1]].kwargs)
     check_mutation(tables, suite, number, MUTATIONS[name])
+
+
+def of_a_table(objects: list[str], rows: int = 36) -> dict[str, str]:
+    """The expectations that fail where the first rows of a table have these objects."""
+    reports = gate.run(SUITES, own_table(objects, at_most=rows), text=True)
+    failing = [check for report in reports for check in report["checks"] if not check["success"]]
+    return {check["type"]: check["severity"] for check in failing}
+
+
+@pytest.mark.parametrize(
+    ("objects", "failing"),
+    [
+        (["Anemia; iron deficiency"], set()),
+        (["Sep-15"], set()),
+        (["gout;fever", "gout|fever"], {"expect_names_to_be_whole"}),
+        (["fe\u0301ver\u200b", "cystic \ufb01brosis"], {"expect_names_to_be_whole"}),
+        (["unknown"], {"expect_names_to_name_something"}),
+        (["=A2&B2"], {"expect_names_to_name_something"}),
+        (["drug 0"], {"expect_answers_not_to_be_the_subject"}),
+        (
+            [f"ailment {number} (finding)" for number in range(36)],
+            {"expect_texts_to_have_no_frame"},
+        ),
+    ],
+)
+def test_how_a_name_looks_warns_from_a_share_and_a_count_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objects: list[str], failing: set[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = of_a_table(objects)
+    assert {*found} - {"expect_relations_to_have_several_answers"} >= failing
+    assert bool(failing) == bool(found)
+    assert set(found.values()) <= {"warning"}
+
+
+def test_two_odd_names_of_twenty_stop_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = of_a_table(["Anemia; iron deficiency", "ratio a<b;c\u00a0"], rows=20)
+    assert found == {"expect_names_to_be_whole": "warning"}

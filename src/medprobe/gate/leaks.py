@@ -6,22 +6,16 @@ name counts in any form, without regard to case, accents, widths, invisible char
 plurals and the order of its words, and inside longer words if it has three characters or more. All
 `readings` of a text are searched. A name of several words can be run together, and each of its
 words can be an adjective.
-
-The gate alone reads what looks like a Latin letter as one: letters of other alphabets, circled and
-squared ones, digits within long words, and text that is written backwards.
 """
 
-import html
 import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
-from confusable_homoglyphs import confusables
 
 from medprobe.gate.readings import readings, spellings
 from medprobe.gate.umls import CUI, ENGLISH, STR, read_names
@@ -33,16 +27,6 @@ SHORTEST: Final = 5  # letters of a word that is cut
 ROOT: Final = 3  # letters that stay of it
 ADJECTIVE: Final = re.compile(r"(?<=\w{5})(?:ical|ic|al|ous)$")
 RUN_TOGETHER: Final = 8  # letters of a name of several words that can be one word
-LATIN: Final = re.compile("[A-Za-z]")
-NAMED_LATIN: Final = re.compile(  # Unicode's names of characters that are Latin letters in disguise
-    r"(?:LETTER ([A-Z]) WITH .*|(?:SMALL CAPITAL|DOTLESS|SCRIPT) ([A-Z])"
-    r"|(?:SQUARED|CIRCLED) LATIN CAPITAL LETTER ([A-Z])|INDICATOR SYMBOL LETTER ([A-Z]))$"
-)
-BACKWARDS: Final = re.compile("\u202e([^\u202c]*)\u202c?")  # a right-to-left override
-LONG: Final = 6  # characters of a word or a name
-LONG_WORD: Final = re.compile(rf"[A-Za-z0-9@$|]{{{LONG},}}")
-DIGITS: Final = [str.maketrans("013457@$|", f"o{first}eastasl") for first in "il"]
-LETTERS: Final = 4  # of a long word with digits in place of others
 
 
 def umls_names(path: Path, cuis: set[str]) -> list[tuple[str, str]]:
@@ -98,7 +82,7 @@ class Diseases:
         self._by_word: dict[str, set[tuple[str, str]]] = defaultdict(set)
         self._by_root: dict[str, list[tuple[Counter[str], tuple[str, str]]]] = defaultdict(list)
         for name in set(names):
-            for spelling in spellings(plain(name[0])):
+            for spelling in spellings(name[0]):
                 line, _, roots = normalise(spelling)
                 if len(line) < WITHIN_WORDS:
                     self._by_word[line].add(name)
@@ -114,10 +98,7 @@ class Diseases:
 
     def find(self, text: str) -> dict[str, str]:
         """The diseases that a text names: the longest name that it has of each, by CUI."""
-        names = {name for reading in readings(plain(text)) for name in self._find(reading)}
-        unmasked = {reading for form in _unmasked(text) for reading in readings(form)}
-        masked = {name for reading in unmasked for name in self._find(reading)}
-        names |= {name for name in masked if len(name[0]) >= LONG}  # "Hospital1" has no "all"
+        names = {name for reading in readings(text) for name in self._find(reading)}
         return {cui: name for name, cui in sorted(names, key=lambda name: (len(name[0]), name))}
 
     def _find(self, text: str) -> list[tuple[str, str]]:
@@ -137,52 +118,6 @@ class Diseases:
                 if any(counts == Counter(places[start : start + size]) for start in starts):
                     names.append(name)
         return names
-
-
-def plain(text: str) -> str:
-    """A text with Latin letters for all characters that look like them, read from left to right.
-
-    >>> plain("c\u0131\u0280\u0280h\u20dd osis \u202ereveF\u202c")
-    'cirrh\u20dd osis Fever'
-    """
-    text = html.unescape(text)
-    if text.isascii():
-        return text
-    text = BACKWARDS.sub(lambda override: override[1][::-1], text)
-    return unicodedata.normalize("NFKC", "".join(map(as_latin, text)))
-
-
-def _unmasked(text: str) -> set[str]:
-    """A text with letters for the digits and signs within its long words: "dystr0phy"."""
-    words = {word for word in LONG_WORD.findall(plain(text)) if not word.isalpha()}
-    masked = {word for word in words if sum(map(str.isalpha, word)) >= LETTERS}
-    readings = set()
-    for table in DIGITS:
-        reading = plain(text)
-        for word in masked:
-            reading = reading.replace(word, word.translate(table))
-        readings.add(reading)
-    return readings
-
-
-@cache
-def as_latin(character: str) -> str:
-    """The Latin letter that a character looks like, by its name or by Unicode's confusables.
-
-    >>> "".join(map(as_latin, "f\u0435v\u0435r, \u03b2, \u0131\u1d00\U0001f170"))
-    'fever, \u03b2, iaA'
-    """
-    name = unicodedata.name(character, "")
-    if disguised := NAMED_LATIN.search(name):
-        letter = next(filter(None, disguised.groups()))
-        return letter if re.search("LATIN CAPITAL|INDICATOR", name) else letter.lower()
-    if not character.isalpha() or name.startswith("LATIN"):
-        return character
-    entry = confusables.is_confusable(character, greedy=True) or [{"homoglyphs": []}]
-    letters = [other["c"] for other in entry[0]["homoglyphs"] if LATIN.fullmatch(other["c"])]
-    if letters == ["l"] and character.isupper():
-        return "I"  # Unicode holds I and l for one
-    return letters[0] if letters else character
 
 
 def _without_possessive(part: str) -> str:

@@ -1,13 +1,11 @@
 """Forms of names: the builder's search and the gate's, by examples and one against the other."""
 
-import html
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from medprobe.gate import leaks
 from medprobe.gate.leaks import Diseases
 from medprobe.papers.diskne.benchmarks.diskne.matching import Forms
 
@@ -97,6 +95,8 @@ NAMES += ["edema of lung", "leukemia", "heart disease", "diarrhea"]
         ("Cilund [**Name\n 12**] dystrophy", ["Cilund dystrophy"]),
         ("Cilund%2fdystrophy, fr%61cture", ["Cilund dystrophy", "fracture"]),
         ("heart=\r\n failure, l=65ukemia", ["heart failure", "leukemia"]),
+        ("fra\u200ecture\u2069", ["fracture"]),
+        ("\u03b2-\u03b1, C4d, at [**Hospital1 18**]", []),
         ("fr\\u0061cture; heart&amp;amp;nbsp;failure", ["fracture", "heart failure"]),
     ],
 )
@@ -104,46 +104,6 @@ def test_a_name_is_found_in_any_form(text: str, names_in_text: list[str]) -> Non
     pairs = [(name, name) for name in NAMES]
     assert Forms(pairs).diseases(text) == set(names_in_text)
     assert set(Diseases(pairs).find(text)) == set(names_in_text)
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("fr\u0430ctur\u0435", "fracture"),
-        ("\u041cI", "MI"),
-        ("\u039c\u0399", "MI"),
-        (
-            "\U0001f175\U0001f181\U0001f170\U0001f172\U0001f183\U0001f184\U0001f181\U0001f174",
-            "fracture",
-        ),
-        ("\u24d5\u24e1\u24d0cture", "fracture"),
-        (
-            "\U0001f1eb\U0001f1f7\U0001f1e6\U0001f1e8\U0001f1f9\U0001f1fa\U0001f1f7\U0001f1ea",
-            "fracture",
-        ),
-        ("\ua730\u0280\u1d00\u1d04\u1d1b\u1d1c\u0280\u1d07", "fracture"),
-        ("f\u20ddr\u20ddacture", "fracture"),
-        ("fra\u200ecture\u2069", "fracture"),
-        ("\u202eerutcarf\u202c", "fracture"),
-        ("C\u0131lund dystrophy", "Cilund dystrophy"),
-        ("Ci\u0142und \u0111ystrophy", "Cilund dystrophy"),
-        ("C1lund dystr0phy", "Cilund dystrophy"),
-        ("Ci1und dy5troph\u0443", "Cilund dystrophy"),
-        ("leuk&#1077;mia", "leukemia"),
-    ],
-)
-def test_the_gate_reads_what_looks_like_a_latin_letter_as_one(text: str, name: str) -> None:
-    pairs = [(name, name) for name in NAMES]
-    assert set(Diseases(pairs).find(text)) == {name}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["\u03b2-\u03b1", "C4d, HbA1c, T2DM", "1n 5 days", "\u0142 \u2020", "at [**Hospital1 18**]"],
-)
-def test_the_gate_reads_nothing_into_other_signs(text: str) -> None:
-    names = [("CAD", "C1"), ("IN", "C2"), ("TIDM", "C3"), ("A", "C4"), ("ALL", "C5")]
-    assert not Diseases(names).find(text)
 
 
 PIECES = [
@@ -193,7 +153,5 @@ def test_two_letters_with_a_full_stop_each_are_an_abbreviation(
 def test_the_gate_finds_what_the_builder_finds(names: list[str], text: str) -> None:
     """Two implementations of one rule: where the gate found more, it would stop sound tables; where
     it found less, it would let a leak pass."""
-    names = [leaks.plain(name) for name in names]
     pairs = [(name, str(number)) for number, name in enumerate(names)]
-    text = leaks.plain(html.unescape(text))  # whose letters the builder does not look at
     assert set(Diseases(pairs).find(text)) == Forms(pairs).diseases(text)

@@ -1,8 +1,4 @@
-"""Names that a program changed: by another encoding, a spreadsheet, or a conversion.
-
-Real sources have a few odd names, so a suite has a share above which a fault is a warning, and one
-above which it stops: `mostly` of Great Expectations.
-"""
+"""Names that a program changed, that name nothing, or that look like another one."""
 
 import re
 import unicodedata
@@ -12,61 +8,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.gate.checks import Context, row_check, says, value_check
-
-MONTHS: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec"
-KINDS_OF_SNOMED: Final = (
-    "body structure|cell|cell structure|disorder|event|finding|morphologic abnormality|"
-    "observable entity|organism|physical object|procedure|product|qualifier value|regime/therapy|"
-    "situation|substance"
-)
-PATTERNS: Final = {  # what happened to a name, and how it looks then
-    "a missing value": r"nan|NaN|None|null|NULL|N/A|<NA>",
-    "an error of a spreadsheet": r"#(?:N/A|NAME|NULL|NUM|REF|VALUE|DIV/0|SPILL)[!?]?|#{2,}",
-    "a date": (
-        rf"\d{{1,2}}-(?:{MONTHS})(?:-\d\d(?:\d\d)?)?|(?:{MONTHS})-\d\d(?:\d\d)?"
-        r"|\d{4}-\d\d-\d\d(?:[ T][\d:.]+)?|\d\d?[./]\d\d?[./]\d{4}"
-    ),
-    "a number": r"[+-]?\d+(?:\.\d+)?[Ee][+-]?\d+",
-    "an identifier": (
-        r"\d{5,}|C\d{7}|Q\d+|[DC]\d{6}|(?:MESH|OMIM|DOID|HP|MONDO|CHEBI|GO|UMLS|SCTID|NCIT)[:_]\S+"
-        r"|https?://\S+"
-    ),
-    "a name with the kind of its concept": rf".*\((?:{KINDS_OF_SNOMED})\)",
-    "markup": r".*(?:</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#\d+|#x[0-9A-Fa-f]+);).*",
-    "several names in one": r".+(?:;|\|) .+",
-    "a character that was lost": r".*(?:�|[^\W\d_]\?[^\W\d_]).*",
-}
-COMPILED: Final = {fault: re.compile(pattern, re.DOTALL) for fault, pattern in PATTERNS.items()}
-ENCODING: Final = "text in another encoding"
-BLANKS: Final = "an unseen character"
-UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
-
-
-def find_fault(name: str) -> str:
-    """Return what happened to a name, or an empty text.
-
-    >>> find_fault("2-Sep"), find_fault("BjÃ¶rk syndrome"), find_fault("Sepsis")
-    ('a date', 'text in another encoding', '')
-    """
-    if UNSEEN.search(name) or "\xa0" in name:
-        return BLANKS
-    text = name.strip()
-    for fault, pattern in COMPILED.items():
-        if pattern.fullmatch(text):
-            return fault
-    return ENCODING if _is_misread(text) else ""
-
-
-def _is_misread(text: str) -> bool:
-    """Return whether a text is UTF-8 that was read as an encoding of one byte a character."""
-    if text.isascii():
-        return False
-    for encoding in ("cp1252", "latin-1"):
-        try:
-            return text.encode(encoding).decode("utf-8") != text
-        except UnicodeError:
-            continue
-    return False
+from medprobe.gate.damage import NO_NAME, find_fault
 
 
 def look(name: str) -> str:
@@ -77,8 +19,9 @@ def look(name: str) -> str:
     >>> look("Acute\xa0 Fever.") == look("acute fever")
     True
     """
-    text = UNSEEN.sub("", unicodedata.normalize("NFKC", name)).casefold()
-    return " ".join(text.split()).rstrip(".")
+    text = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(character for character in text if unicodedata.category(character) != "Cf")
+    return " ".join(seen.split()).rstrip(".")
 
 
 def _names(values: str | Iterable[str]) -> list[str]:
@@ -99,6 +42,19 @@ def expect_names_to_be_whole(rows: pd.DataFrame) -> list[bool]:
     The columns have names or lists of names.
     """
     return [not first_fault(row) for row in rows.itertuples(index=False, name=None)]
+
+
+@row_check
+@says(lambda kwargs, row: first_fault(row[column] for column in kwargs["column_list"]))
+def expect_names_to_name_something(rows: pd.DataFrame) -> list[bool]:
+    """No name stands for no value, is a formula, a list in brackets, or a line of another kind.
+
+    The columns have names or lists of names.
+    """
+    return [
+        NO_NAME.isdisjoint(find_fault(name) for names in row for name in _names(names))
+        for row in rows.itertuples(index=False, name=None)
+    ]
 
 
 @row_check

@@ -1,6 +1,7 @@
 """Entity lists: a text file with one name per line, or the mentions of CHEMDNER annotations.
 
-A list may hold no name twice. Names of up to three characters are told apart by case ("CAT" and
+A list has names and nothing else: no columns, marks, header or comments, since no text has these
+with a name. It may hold no name twice. Names of up to three characters are told apart by case ("CAT" and
 "cat"), longer ones are not.
 """
 
@@ -10,10 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core.errors import BadInput, quote
+from medprobe.gate.damage import NO_NAME, find_fault, find_frames
 from medprobe.sources.records import Count, Name, Record, read_lines, validate
 
 CASE_MATTERS_UP_TO: Final = 3  # characters of a name
 GET: Final = "put a list there, one name per line"
+ALONE: Final = "expected one name, and nothing else, per line"
+OF_A_FILE: Final = NO_NAME | {"columns", "markup", "quotation marks"}  # faults that no text has
+HEADERS: Final = {"entity", "label", "mention", "name", "names", "term"}
+COLUMNS: Final = 0.9  # share of the lines that are alike
 
 
 class ListedEntity(Record):
@@ -49,7 +55,8 @@ def read_names(path: Path) -> list[str]:
     each in its most frequent spelling.
 
     Raises:
-        BadInput: the list is missing or empty, or a name occurs twice (with both lines).
+        BadInput: the list is missing or empty, a line is more than a name, or a name occurs twice
+            (with both lines).
     """
     names = _chemdner(path) if path.name.endswith(".annotations.txt") else _plain(path)
     if not names:
@@ -62,13 +69,18 @@ def _plain(path: Path) -> list[str]:
     names = []
     for where, line in _nonblank_lines(path):
         if "\t" in line.strip() or "\r" in line.strip():
-            problem = "a tab or a line end of another system within the line"
-            raise BadInput(where, problem, "expected one name, and nothing else, per line")
+            raise BadInput(where, "a tab or a line end of another system within the line", ALONE)
         name = validate(where, {"name": line.strip()}, ListedEntity, "correct the line").name
+        if (fault := find_fault(name)) in OF_A_FILE:
+            raise BadInput(where, f"{quote(name)} is no name: {fault}", ALONE)
+        if not names and name.casefold() in HEADERS:
+            raise BadInput(where, f"{quote(name)} is no name: a header", ALONE)
         if (first_place := first_places.setdefault(key(name), where)) != where:
             number = first_place.rpartition(" ")[2]
             raise BadInput(where, f"{quote(name)} is also on line {number}", "drop one")
         names.append(name)
+    if frames := set().union(*find_frames(names, COLUMNS)):
+        raise BadInput(path, f"most lines have the form {quote(min(frames))}", ALONE)
     return names
 
 

@@ -109,8 +109,11 @@ def build(
         columns=CANDIDATE_COLUMNS,
     )
     notes = {"dropped": counts.by_rule(dropped), "appearances": appearances(queries)}
+    found = Counter(subset for subset, _ in answers)
+    places = {name: path.as_posix() for name, path in settings.entities.items()}
     read = [
-        *((settings.entities[name].as_posix(), "names", name, len(lists[name])) for name in lists),
+        *((places[name], "names", name, len(lists[name])) for name in lists),
+        *((places[name], "names in prompts", name, found[name]) for name in lists),
         *(("pubmed", "records", name, count) for name, count in records.items()),
         *(("pubmed", "retracted", name, count) for name, count in retracted.items() if count),
         *(("pubmed", "dropped", rule, count) for rule, count in sorted(dropped.items()) if count),
