@@ -30,14 +30,13 @@ from typing import Any, Final
 
 import transformers
 
-from bench import learnt
+from bench import learnt, responses
 from bench.made import CPU
 from medprobe.core import answers, places
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.engine import causal
 from medprobe.engine.load import load, use_threads
-from medprobe.extensions.exchange import responses
 from medprobe.extensions.exchange.exports.lm_eval import export
 from medprobe.extensions.likelihood import likeliest
 from medprobe.extensions.likelihood.reader import Reader

@@ -18,7 +18,7 @@ FREE = 2  # more of the method that reads free answers
 TAKEN_OUT: Final = ("papers", "extensions")
 # Names of plugins that are words of the kernel too: they name something else there.
 WORDS: Final = {
-    *("averaged", "chat", "classifier", "cluster", "context", "families", "imported", "results"),
+    *("averaged", "chat", "classifier", "cluster", "context", "families", "results"),
     *("sentences", "sweeps", "unanswered"),
 }
 RULE: Final = "biolama"  # also the name of a rule for equal answers, from its evaluator

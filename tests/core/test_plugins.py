@@ -95,7 +95,7 @@ def test_plugins_are_found_by_name(home: Path, lab: Path) -> None:
     assert methods.find("longest_first").__module__ == "lab.methods.longest_first"
     assert benchmarks.find("side_effects").metadata.sources == ("side_effects.csv",)
     assert {"ndcg_at_10", "gain_at_10"} <= set(metrics.catalog())
-    rankings = ["accuracy", "consistency", "expert", "gain", "ndcg", "trust"]
+    rankings = ["accuracy", "consistency", "expert", "gain", "ndcg"]
     assert metrics.families_of("accuracy") == rankings
     assert metrics.families_of("perplexity") == ["perplexity"]
 

@@ -49,10 +49,6 @@ ELSEWHERE = {
     "make repro": ("Makefile", "verify: repro"),
     "make test": (".ci/run", "make test"),
     "medprobe gate": ("tests/pipeline/test_gate_command.py", "medprobe gate"),
-    "medprobe import results": (
-        "tests/extensions/exchange/test_import_results.py",
-        '"import", "results"',
-    ),
     "medprobe init ../drugs": ("tests/documents/test_tutorial.py", 'command("medprobe init")'),
     "medprobe sample": ("tests/documents/test_tutorial.py", 'command("medprobe sample")'),
 }

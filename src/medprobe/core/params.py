@@ -2,12 +2,12 @@
 
 The settings of a method, benchmark or sample model have a type of their own: the class `Settings`
 in its file. `check.py` validates all of `params.yaml` against these classes. Papers and extensions
-add sections, and kinds of models (`core.settings`).
+add sections (`core.settings`).
 """
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import Field, StringConstraints, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -109,16 +109,12 @@ class ModelParams(Section):
 
 
 SETTINGS: Final = find_settings()  # of papers and extensions
-RESULT_KINDS: Final = tuple(name for name, settings in SETTINGS.items() if settings.kind)
-MODEL_KINDS: Final = ("masked", "encoder", "causal", "chat", "seq2seq", *RESULT_KINDS)
-if TYPE_CHECKING:
-    ModelKind = str
-else:
-    ModelKind = Literal[*MODEL_KINDS]
+ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
+MODEL_KINDS: Final[tuple[ModelKind, ...]] = get_args(ModelKind)
 REQUIRED: Final = ("seed", "engine.precision", "score", "track")  # dvc.yaml names them
 
 
-class _Models(Section):
+class Models(Section):
     """The models to probe by kind. Each kind maps the user's name for a model to facts about it."""
 
     masked: dict[Name, ModelParams] = Field({})
@@ -151,18 +147,6 @@ class _Models(Section):
             if name in models:
                 return kind
         raise BadInput("params.yaml", f"models: no model '{name}'{nearest(name, [*self.all()])}")
-
-
-if TYPE_CHECKING:
-    Models = _Models
-else:
-    _kinds = {kind: (dict[Name, ModelParams], {}) for kind in RESULT_KINDS}
-    Models = create_model("Models", __base__=_Models, __doc__=_Models.__doc__, **_kinds)
-
-
-def has_results_only(model: str) -> bool:
-    """Return whether a model has results from elsewhere and no checkpoint, by its name."""
-    return any(model.endswith(f"-{kind}") for kind in RESULT_KINDS)
 
 
 class ScoreParams(Section):
@@ -251,8 +235,6 @@ class _Params(Section):
         """Return whether a model is to be probed by a method on a benchmark, of any names."""
         if model not in self.models.all() or benchmark not in self.benchmark_names:
             return False
-        if self.models.kind(model) in RESULT_KINDS:  # whatever its method is called there
-            return True
         methods = self.methods.get(self.models.kind(model), {})
         return benchmark in methods.get(method, {})
 

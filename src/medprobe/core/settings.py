@@ -69,8 +69,6 @@ class Settings:
         papers: whether papers replace it, as `medprobe adopt` takes their settings.
         gated: whether its keys are data that have a gate.
         models: whether its keys are models, and so say where their checkpoints are.
-        kind: whether the plugin's name is a kind of model whose results come from elsewhere, in
-            `data/<kind>/<model>`. Such models have no checkpoint, and their names end in `-<kind>`.
     """
 
     type: Any = None
@@ -78,7 +76,6 @@ class Settings:
     papers: bool = False
     gated: bool = False
     models: bool = False
-    kind: bool = False
 
     @property
     def empty(self) -> dict[str, Any]:

@@ -56,8 +56,6 @@ PREDICTION_COLUMNS: Final = [
     "score",  # higher is better
     "hit",  # is the prediction one of the query's answers?
 ]
-PART: Final = "part"  # column of predictions: a subset of its own, of the queries that were asked
-OF: Final = "-of-"  # in its name: after the subset
 AHEAD: Final = "ahead"  # column, true in all rows: they are what decides, not a list of the best
 TEXTS: Final = ("prompt", "sentence", "name", "premise", "hypothesis", "full_hypothesis")
 NAME_LISTS: Final = ("answers", "tracked")

@@ -16,7 +16,7 @@ from scipy.special import comb
 
 from medprobe.core.answers import find_rule
 from medprobe.core.shuffling import is_shuffled
-from medprobe.core.tables import PART, are_ahead, read_about
+from medprobe.core.tables import are_ahead, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.results import is_compared
 from medprobe.metrics.shuffled import shuffled_tests, shuffled_values
@@ -124,7 +124,6 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
         BadInput: a prediction's query is not among them.
     """
     check_queries(predictions, queries)
-    queries = _with_asked_subsets(predictions, queries)
     has_scores = ties and bool(predictions["score"].notna().all())
     if predictions.empty:
         return _values_of_run(predictions, queries, has_scores)
@@ -148,15 +147,6 @@ def _listed(
 
 def _rule(benchmark: Path) -> Callable[[str], str]:
     return find_rule(read_about(benchmark)["normalise"])
-
-
-def _with_asked_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
-    """The queries; those of a subset that was asked in part have the subset of its own."""
-    if PART not in predictions:
-        return queries
-    parts = predictions.drop_duplicates("query_id").set_index("query_id")[PART].fillna("")
-    of_query = queries["query_id"].map(parts).fillna("")
-    return queries.assign(subset=queries["subset"].where(of_query == "", of_query))
 
 
 def by_answer(values: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,6 @@ from medprobe.core.progress import Progress, report_progress, with_progress
 from medprobe.core.shuffling import is_shuffled, original_variant
 from medprobe.core.tables import (
     BASELINE,
-    OF,
     Metadata,
     metric_of_predictions,
     read_predictions,
@@ -443,15 +442,9 @@ def _compare_pairs(
     }
     pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
     for subset in sorted(set[str]().union(*parts.values())):
-        whole = subset.partition(OF)[0]  # of which some queries were asked: both have these
         for pair in pairs:
-            if subset in parts[pair.a] or subset in parts[pair.b]:
-                of_a, of_b = (
-                    parts[system].get(subset, parts[system].get(whole))
-                    for system in (pair.a, pair.b)
-                )
-                if of_a is not None and of_b is not None:
-                    yield subset, pair, of_a, of_b
+            if subset in parts[pair.a] and subset in parts[pair.b]:
+                yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]
 
 
 def pair_systems(a: System, b: System) -> SystemPair | None:

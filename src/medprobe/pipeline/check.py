@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import RESULT_KINDS, Params, load_params
+from medprobe.core.params import Params, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.plugins import find_outside_plugins, find_plugins, load_module
 from medprobe.core.progress import print_above
@@ -57,9 +57,7 @@ def check(params: Params) -> None:
 
 
 def _warn_of_unprobed(params: Params) -> None:
-    """Print a line for each benchmark that no method probes, unless results come from elsewhere."""
-    if any(params.models.kind(name) in RESULT_KINDS for name in params.models.all()):
-        return
+    """Print a line for each benchmark that no method probes."""
     by_method = [names for methods in params.methods.values() for names in methods.values()]
     for name in sorted(params.benchmark_names.difference(*by_method)):
         print_above(f"warning: params.yaml: methods: none probes the benchmark '{name}'")
@@ -117,19 +115,11 @@ def _check_models(params: Params) -> None:
 
 
 def _check_model(name: str, origins: list[str], params: Params) -> None:
-    """Refuse a name, an origin or a twin that does not fit the model's kind."""
+    """Refuse a model without an origin, or a twin that is no model."""
     kind = params.models.kind(name)
     where = f"params.yaml: models.{kind}.{name}"
-    for result_kind in RESULT_KINDS:
-        if (kind == result_kind) != name.endswith(f"-{result_kind}"):
-            which = "a model of the kind" if kind == result_kind else "only a model of the kind"
-            problem = f"the name of {which} {result_kind} ends in -{result_kind}"
-            raise BadInput(where, problem, "choose another name")  # where it is shown, so is that
     *some, last = params.model_sections
-    if kind in RESULT_KINDS and name in origins:
-        remedy = f"take it out of {', '.join([*some, last])}"
-        raise BadInput(where, f"a model of the kind {kind} has no checkpoint", remedy)
-    if kind not in RESULT_KINDS and name not in origins:
+    if name not in origins:
         problem = f"nothing says where its checkpoint is{nearest(name, origins)}"
         raise BadInput(where, problem, f"list it in {', '.join(some)} or {last}")
     if name in params.lower_case and name not in (*params.fetch, *params.folders):

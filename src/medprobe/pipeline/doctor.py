@@ -14,7 +14,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
-from medprobe.core.params import HubModel, ModelKind, Params, has_results_only
+from medprobe.core.params import HubModel, ModelKind, Params
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
@@ -190,8 +190,6 @@ def _not_asked(name: str, kind: ModelKind, params: Params) -> list[str]:
 
 
 def _origin(name: str, params: Params) -> str:
-    if has_results_only(name):
-        return str(places.DATA / params.models.kind(name) / name)
     if name in params.train:
         return "trained here"
     if name in params.continued:
@@ -217,8 +215,6 @@ def _state(name: str, params: Params) -> str:
         if name in params.folders and not params.folders[name].exists():
             return f"missing, as is {params.folders[name]}, to make it from"
         return "missing: `medprobe repro` creates it"
-    if has_results_only(folder.name):
-        return "none: results from elsewhere"
     if model := backends.read_plugin_model(folder):
         can = f"backend {model.backend}, can {', '.join(model.abilities) or 'nothing'}"
         return "; ".join([can, *(f"{ability}: {why}" for ability, why in model.lacks.items())])

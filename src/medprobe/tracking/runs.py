@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from medprobe import metrics
 from medprobe.core import dvc_records, lineage, places
-from medprobe.core.params import RESULT_KINDS, Params, has_results_only
+from medprobe.core.params import Params
 from medprobe.core.tables import (
     AHEAD,
     Metadata,
@@ -159,13 +159,8 @@ def _dataset(name: str, md5: str) -> Dataset:
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
-    """Return seed, precision and the method's settings when the result was made.
-
-    A result from elsewhere has none; its tags say where it came from.
-    """
+    """Return seed, precision and the method's settings when the result was made."""
     model, method, benchmark = names(path)
-    if has_results_only(model):
-        return {}
     recorded = None if fresh else dvc_records.recorded_params(path)
     if recorded is None:
         recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
@@ -185,12 +180,11 @@ def _tags(
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
     about = {name: str(value) for name, value in origin.items() if name not in ("begin", "end")}
-    stage = kind if kind in RESULT_KINDS else "probe"
     return {
-        "stage": stage,
+        "stage": "probe",
         "kind": kind,
         "mlflow.source.git.commit": commit,
-        "mlflow.source.name": f"medprobe {stage}",
+        "mlflow.source.name": "medprobe probe",
         "model.revision": revision,
         **{f"dvc.{name}": md5 for name, md5 in inputs.items()},
         **{f"made.{name}": value for name, value in about.items()},

@@ -5,7 +5,6 @@ number of times, its untaught twin (`untaught_twin_of` in params.yaml) has not. 
 the first above the second, and facts that were read above facts that were not.
 
 That holds of benchmarks whose identifiers are all the sample world's, and of no others.
-docs/concepts/calibration.md has what several other worlds show.
 """
 
 from typing import Any, Final, NamedTuple
@@ -36,8 +35,7 @@ TEXT: Final = (
     "A taught model has read half of the facts of the sample world, each a known number of times. "
     "Its untaught twin, of the same size and training length, has read none of them. A method that "
     "cannot tell the two apart does not measure what the model has read. In this world all answers "
-    "are about equally frequent, and no model has read the same names in other facts. Worlds with "
-    "frequent answers and such models are in docs/concepts/calibration.md."
+    "are about equally frequent, and no model has read the same names in other facts."
 )
 CAPTION: Final = (
     f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "

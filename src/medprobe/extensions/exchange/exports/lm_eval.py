@@ -243,7 +243,7 @@ In `_relation` only the answers of the relation are ranked. In `_generate` the m
 answer. `acc` is acc@1: a query is right where any of its answers comes first. Distractors are left
 out.
 
-`medprobe import results results` brings the logged samples back: intervals, paired tests, page.
+
 
 Citation: {about.citation}
 

@@ -74,8 +74,8 @@ class Likelihood(Method):
         hundredth of the tokens if the model knows the names."""
         lists: bool = False
         """Causal and encoder-decoder models: list the ten best names of each query. Otherwise only
-        the names that decide whether an answer is among them. Trust, consistency and experts'
-        ratings need lists; accuracy is the same, and takes a twentieth of the tokens."""
+        the names that decide whether an answer is among them. Consistency and experts' ratings
+        need lists; accuracy is the same, and takes a twentieth of the tokens."""
         ranks: bool = False
         """Record the rank of the best answer among all candidates (`answer_rank`); lists the best
         names, too."""
