@@ -99,12 +99,11 @@ def params_page() -> str:
 
 def kinds() -> dict[str, str]:
     """What each kind of model is."""
-    results_only = {name: text for name, text in added().items() if name in params.RESULT_KINDS}
-    return descriptions(params._Models) | results_only
+    return descriptions(params.Models)
 
 
 def added() -> dict[str, str]:
-    """What the sections and kinds of papers and extensions are: the docstrings of their files."""
+    """What the sections of papers and extensions are: the docstrings of their files."""
     meanings = {}
     for name, plugin in find_plugins("settings").items():
         text = " ".join((load_module(plugin).__doc__ or "").partition(": ")[2].split())

@@ -243,8 +243,6 @@ In `_relation` only the answers of the relation are ranked. In `_generate` the m
 answer. `acc` is acc@1: a query is right where any of its answers comes first. Distractors are left
 out.
 
-
-
 Citation: {about.citation}
 
 Licence: {about.licence}
