@@ -18,6 +18,7 @@ import pandas as pd
 import yaml
 
 from medprobe.core.papers import PublishedRow, strongest
+from medprobe.core.shuffling import shuffled_name
 
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")
@@ -62,10 +63,12 @@ class Numbers:
         self.numbers = pd.read_csv(folder / "numbers.csv")
         self.tests = pd.read_csv(folder / "differences.csv")
 
-    def row(self, benchmark: str, subset: str, model: str, method: str, metric: str) -> pd.Series:
-        """The macro number of a model."""
+    def row(
+        self, benchmark: str, subset: str, model: str, method: str, metric: str, mean: str = "macro"
+    ) -> pd.Series:
+        """A mean of a model over relations, or over queries."""
         wanted = {
-            "benchmark": benchmark, "subset": subset, "relation": "macro", "model": model,
+            "benchmark": benchmark, "subset": subset, "relation": mean, "model": model,
             "method": method, "metric": metric,
         }  # fmt: skip
         found = self.numbers
@@ -84,7 +87,7 @@ class Numbers:
         return f"{self.value(*where):.1%}".replace("%", " %")
 
     def interval(self, *where: str) -> str:
-        """The number in per cent, with its interval for these queries."""
+        """The number in per cent, with its interval."""
         row = self.row(*where)
         return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
@@ -93,22 +96,44 @@ class Numbers:
         where = ("medlama-few", "full", "smollm2", f"judgment:{way}")
         return " | ".join(self.percent(*where, m) for m in ("auroc", "judged_right", "called_true"))
 
-    def difference(self, benchmark: str, subset: str, one: str, other: str) -> str:
-        """A row of the tests of acc@1: `model method` against `model method`."""
+    def scarce(self, benchmark: str, subset: str, model: str, method: str) -> int:
+        """The relations in which acc@1 is at most .002."""
+        of = {"benchmark": benchmark, "subset": subset, "model": model, "method": method}
+        rows = self.numbers[self.numbers["metric"] == "acc_at_1"]
+        for column, value in of.items():
+            rows = rows[rows[column] == value]
+        rows = rows[~rows["relation"].isin(["macro", "micro"])]
+        return int((rows["value"] <= 0.002).sum())
+
+    def test(self, benchmark: str, subset: str, one: str, other: str) -> pd.Series:
+        """The test of acc@1: `model method` against `model method`, turned to the first."""
         tests = self.tests[
             (self.tests["benchmark"] == benchmark)
             & (self.tests["subset"] == subset)
             & (self.tests["metric"] == "acc_at_1")
-            & (self.tests["model_a"] + " " + self.tests["method_a"] == one)
-            & (self.tests["model_b"] + " " + self.tests["method_b"] == other)
         ]
-        if len(tests) != 1:
-            raise LookupError(f"{len(tests)} tests of {one} against {other} on {benchmark}")
-        row = tests.iloc[0]
-        points = f"{100 * row['difference']:+.1f}".replace("-", "−")
-        low, high = (f"{100 * row[f'{end}_relation']:+.1f}" for end in ("low", "high"))
-        ends = f"[{low}, {high}]".replace("-", "−")
-        return f"{points} {ends} | {p_value(row['p_holm'])}"
+        a, b = (tests[f"model_{side}"] + " " + tests[f"method_{side}"] for side in "ab")
+        found = tests[((a == one) & (b == other)) | ((a == other) & (b == one))]
+        if len(found) != 1:
+            raise LookupError(f"{len(found)} tests of {one} against {other} on {benchmark}")
+        row = found.iloc[0]
+        if f"{row['model_a']} {row['method_a']}" == one:
+            return row
+        turned = {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+        return pd.Series({**row, **turned})
+
+    def difference(self, benchmark: str, subset: str, one: str, other: str) -> str:
+        """A row of the tests of acc@1: the difference with its interval, and p."""
+        row = self.test(benchmark, subset, one, other)
+        points, low, high = (f"{100 * row[name]:+.1f}" for name in ("difference", "low", "high"))
+        return f"{points} [{low}, {high}] | {p_value(row['p_holm'])}".replace("-", "−")
+
+    def above(self, benchmark: str, subset: str, model: str, method: str) -> str:
+        """The p of a system against its answers to other subjects."""
+        base, _, variant = method.partition(":")
+        other = f"{model} {base}:{shuffled_name(variant)}"
+        p = p_value(self.test(benchmark, subset, f"{model} {method}", other)["p_holm"])
+        return f"p {p}" if p.startswith("<") else f"p = {p}"
 
 
 def p_value(p: float) -> str:
