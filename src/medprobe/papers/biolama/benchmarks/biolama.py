@@ -155,7 +155,7 @@ BENCHMARK = Benchmark(
     METADATA,
     Settings,
     build,
-    files=biolama.list_files,
-    gate_sources=("biolama",),
+    biolama.list_files,
+    gate_sources=METADATA.sources,
     tables=("train", "dev"),
 )

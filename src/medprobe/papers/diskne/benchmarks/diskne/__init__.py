@@ -103,10 +103,5 @@ def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
 
 
 BENCHMARK = Benchmark(
-    METADATA,
-    Settings,
-    build,
-    files=lambda settings: PAIRS,
-    gate_sources=(UMLS[0], VECTORS),
-    tables=TABLES,
+    METADATA, Settings, build, lambda _: PAIRS, gate_sources=(UMLS[0], VECTORS), tables=TABLES
 )

@@ -286,10 +286,5 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
 
 
 BENCHMARK = Benchmark(
-    METADATA,
-    Settings,
-    build,
-    files=lambda settings: ["pubmed/*.xml*"],
-    many_files=True,
-    tables=(),
+    METADATA, Settings, build, files=lambda _: ["pubmed/*.xml*"], many_files=True, tables=()
 )
