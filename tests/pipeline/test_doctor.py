@@ -54,9 +54,9 @@ def test_a_folder_without_the_files_that_are_read_is_not_enough(
     settings = found.settings()
     paths = [path for _, path in benchmarks.list_paths(settings)]
     for source in (*map(Path, found.metadata.sources), *paths):
-        file = source if source.suffix else source / "README"
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text("a file")
+        other = tmp_path / (source if source.suffix else source / "README")
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_text("a file")
     files = [*found.files(settings)]
     assert sorted(missing_sources(list_sources(params, tmp_path))) == sorted(files)
     for file in files:

@@ -66,8 +66,7 @@ class Triple:
 
 def list_files(settings: Any) -> list[str]:
     """List the patterns of the files that builders with the setting `sources` read of `biolama`."""
-    files = ("prompts/manual.jsonl", "triples_processed/*/test.jsonl")
-    return [f"biolama/{source}/{file}" for source in settings.sources for file in files]
+    return [f"biolama/{source}/triples_processed/*/test.jsonl" for source in settings.sources]
 
 
 def list_relations(folder: Path) -> list[str]:

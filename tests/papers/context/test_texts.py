@@ -27,12 +27,12 @@ def write(form: str, folder: Path, files: list[Rows], ending: str = "") -> Path:
     for number, rows in enumerate(files):
         if form == "notes":
             columns = {name: "" for name in notes.COLUMNS}
-            lines = [columns | {"ROW_ID": str(n), "TEXT": TEXTS[text]} for n, text in rows]
+            notes_rows = [columns | {"ROW_ID": str(n), "TEXT": TEXTS[text]} for n, text in rows]
             path = folder / f"{number}.csv{ending}"
             with (gzip.open if ending else open)(path, "wt", encoding="utf-8", newline="") as out:
                 writer = csv.DictWriter(out, notes.COLUMNS, quoting=csv.QUOTE_ALL)
                 writer.writeheader()
-                writer.writerows(lines)
+                writer.writerows(notes_rows)
             continue
         if form == "articles":
             head = "<article-meta><article-id pub-id-type='pmc'>{}</article-id></article-meta>"

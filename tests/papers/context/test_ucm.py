@@ -17,6 +17,7 @@ from medprobe.papers.context.rank_changes import (
     SHARES,
     by_triple,
     change_table,
+    over_resources,
     rank_changes,
     shares,
 )
@@ -357,6 +358,20 @@ def test_what_is_tested_is_the_macro_mean(step_rows: list[Any]) -> None:
     for name in SHARES:
         mean = np.average(each[name], weights=each["weight"])
         assert mean == pytest.approx(value(whole, "macro", name))
+
+
+@given(st.lists(rows, min_size=1, max_size=40))
+def test_a_mean_is_that_of_its_resources(step_rows: list[Any]) -> None:
+    """Whatever the resources hold: by relation, over relations, and over all triples."""
+    triples = by_triple(steps(step_rows)).assign(size=1.0)
+    table = over_resources(triples, SHARES, 2, 0.95, 0)
+    for name in SHARES:
+        of_relation = triples.groupby(["relation", "resource"])[name].mean().groupby("relation")
+        assert value(table, "macro", name) == pytest.approx(of_relation.mean().mean())
+        for relation, mean in of_relation.mean().items():
+            assert value(table, str(relation), name) == pytest.approx(mean)
+        by_resource = triples.groupby("resource")[name].mean()
+        assert value(table, "micro", name) == pytest.approx(by_resource.mean())
 
 
 @pytest.mark.parametrize("missing", ["misunderstand", "confuse", "understand"])

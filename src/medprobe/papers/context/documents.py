@@ -30,7 +30,7 @@ from medprobe.core.files import replacing
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.settings import Section
 from medprobe.papers.context import articles, notes, texts
-from medprobe.papers.context.texts import Document, Reader, Seen, said
+from medprobe.papers.context.texts import Document, Seen, said
 
 if TYPE_CHECKING:
     from medprobe.sources.mentions import Mentions
@@ -39,11 +39,7 @@ BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
 SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
 NUMBERS: Final = 2**32  # of documents, for each share
-READERS: Final[dict[str, Reader]] = {
-    "notes": notes.read,
-    "articles": articles.read,
-    "texts": texts.read,
-}
+READERS: Final = {"notes": notes.read, "articles": articles.read, "texts": texts.read}
 
 
 class Resource(Section):
@@ -366,10 +362,9 @@ def scan(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    key_type = pa.schema([("document", pa.int64()), ("id", pa.string())])
-    id_type = key_type.append(pa.field("digest", pa.binary()))
-    id_type = id_type.append(pa.field("place", pa.string()))
-    text_type = key_type.append(pa.field("text", pa.string()))
+    key = [("document", pa.int64()), ("id", pa.string())]
+    id_type = pa.schema([*key, ("digest", pa.binary()), ("place", pa.string())])
+    text_type = pa.schema([*key, ("text", pa.string())])
     fields = [("document", pa.int64()), ("start", pa.int32()), ("end", pa.int32())]
     mention_type = pa.schema([*fields, ("cui", pa.string())])
     counts: Counter[str] = Counter()

@@ -73,13 +73,6 @@ def shares(
 
     For each relation and `macro` UCM_k: the shares of each triple's steps; `micro` is UCM_m, the
     shares of all steps of all triples. No rows where no step adds a correct object.
-
-    >>> steps = pd.DataFrame({
-    ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
-    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1],
-    ...     "weight": 1.0})
-    >>> shares(steps).query("relation == 'micro'")["value"].tolist()
-    [0.25, 0.5, 0.25]
     """
     return over_resources(by_triple(changes), SHARES, resamples, confidence, seed)
 

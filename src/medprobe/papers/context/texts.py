@@ -54,9 +54,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the documents of resources of one form.
+    """Reads the documents of resources of one form, each once, in the order of the files' names.
 
-    What is left out is counted: empty documents, those that were read before, files without any
+    It counts what it leaves out: empty documents, those that were read before, files without any
     document and files with other endings.
 
     Attributes:
@@ -68,11 +68,7 @@ class Reader:
     endings: tuple[str, ...]
 
     def __call__(self, path: Path, skipped: Counter[str]) -> Iterator[Document]:
-        """Read a file or a folder, in the order of the files' names.
-
-        Args:
-            path: the file, or the folder with files anywhere in it.
-            skipped: counts what is left out, by rule.
+        """Read a file, or the files anywhere in a folder.
 
         Raises:
             BadInput: a file is broken or none is there to read, or two documents have one id.
@@ -80,23 +76,23 @@ class Reader:
         return self.read(self.list_files(path, skipped), skipped)
 
     def list_files(self, path: Path, skipped: Counter[str]) -> list[Path]:
-        """List the files that are read; arguments and errors as of `__call__`."""
+        """List the files that are read; hidden ones are passed over."""
         if path.is_file():
             return [path]
         if not path.is_dir():
             raise BadInput(path, "no such file or folder", GET)
-        listed = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        visible = [file for file in listed if not file.name.startswith(".")]
+        visible = [file for file in sorted(path.rglob("[!.]*")) if file.is_file()]
         files = [file for file in visible if unzipped(file).suffix in self.endings]
         others = Counter(f"file {file.suffix or file.name}" for file in {*visible} - {*files})
         skipped.update(others)
         if not files:
-            problem = f"no file that ends in {', '.join(self.endings)}{said(others)}"
-            raise BadInput(path, problem, GET)
+            raise BadInput(
+                path, f"no file that ends in {', '.join(self.endings)}{said(others)}", GET
+            )
         return files
 
     def read(self, files: Iterable[Path], skipped: Counter[str]) -> Iterator[Document]:
-        """Read files, in their order; arguments and errors as of `__call__`."""
+        """Read files in their order."""
         seen = Seen()
         for file in files:
             is_empty = True
@@ -113,11 +109,7 @@ class Reader:
 
 
 def said(counts: Counter[str]) -> str:
-    """Counts in brackets, for an error.
-
-    >>> said(Counter({"file .html": 2, "empty": 1}))
-    ' (empty: 1; file .html: 2)'
-    """
+    """Counts in brackets, for an error, or nothing."""
     return f" ({'; '.join(f'{rule}: {n}' for rule, n in sorted(counts.items()))})" if counts else ""
 
 

@@ -15,12 +15,6 @@ from medprobe.sources.records import Name, Record, read_json_records, read_wordi
 
 MASK = "[MASK]"
 GET = "unpack LAMA's data there"
-FILES = {  # of each data set; of the first two one file at least
-    "google-re": "Google_RE/*_test.jsonl",
-    "t-rex": "TREx/P*.jsonl",
-    "conceptnet": "ConceptNet/test.jsonl",
-    "squad": "Squad/test.jsonl",
-}
 
 # Google-RE's templates are in LAMA's code, not in a file of its data.
 GOOGLE_RE_TEMPLATES = {

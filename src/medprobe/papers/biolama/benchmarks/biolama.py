@@ -155,8 +155,8 @@ BENCHMARK = Benchmark(
     METADATA,
     Settings,
     build,
-    files=biolama.list_files,
-    gate_sources=("biolama",),
+    biolama.list_files,
+    gate_sources=METADATA.sources,
     tables=("train", "dev"),
     identifiers=("subject_id", "answer_ids"),
 )

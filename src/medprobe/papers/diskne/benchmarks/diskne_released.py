@@ -161,11 +161,7 @@ def _placed(negatives: pd.DataFrame, positives: pd.DataFrame) -> pd.DataFrame:
     return placed.sort_values("position", kind="stable").reset_index(drop=True)
 
 
+FILES: Final = (*PAIRS, "diskne/DisknE_*_annotation.csv")
 BENCHMARK = Benchmark(
-    METADATA,
-    Settings,
-    build,
-    files=lambda settings: (*PAIRS, "diskne/DisknE_*_annotation.csv"),
-    gate_sources=UMLS[:1],
-    tables=TABLES,
+    METADATA, Settings, build, lambda _: FILES, gate_sources=UMLS[:1], tables=TABLES
 )

@@ -45,5 +45,5 @@ def build(data: Path, settings: MedlamaSettings, seed: int) -> BenchmarkTables:
 
 
 BENCHMARK = Benchmark(
-    METADATA, MedlamaSettings, build, files=lambda settings: ["medlama/*_*.csv"], tables=()
+    METADATA, MedlamaSettings, build, files=lambda _: ["medlama/*_*.csv"], tables=()
 )

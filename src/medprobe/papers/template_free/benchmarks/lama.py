@@ -108,6 +108,11 @@ class RuleCounts:
         return pd.DataFrame(rows, columns=["set", "rule", "dropped", "kept"])
 
 
+def _files(settings: Settings) -> list[str]:
+    folders = {"google-re": "Google_RE", "t-rex": "TREx", "conceptnet": "ConceptNet"}
+    return [f"lama/{folders.get(name, 'Squad')}/*.jsonl" for name in settings.sets]
+
+
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build the sets, parallel ones as two. Nothing in them but families is drawn at random.
 
@@ -308,7 +313,7 @@ BENCHMARK = Benchmark(
     METADATA,
     Settings,
     build,
-    files=lambda settings: [f"lama/{lama.FILES[name]}" for name in settings.sets],
+    files=_files,
     gate_sources=("lama",),
     tables=(),
     identifiers=("query_id",),
