@@ -151,9 +151,4 @@ def _candidates(names: list[TripleObject], source: str) -> pd.DataFrame:
     return table.drop_duplicates("name", ignore_index=True)
 
 
-BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    gate_sources=("biolama",),
-    tables=("train", "dev"),
-    identifiers=("subject_id", "answer_ids"),
-)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=("biolama",), tables=("train", "dev"))

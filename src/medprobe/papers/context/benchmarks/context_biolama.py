@@ -127,9 +127,4 @@ def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, st
     return prompts
 
 
-BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    many_files=True,
-    tables=context.TABLES,
-    identifiers=context.IDENTIFIERS,
-)
+BENCHMARK = Benchmark(METADATA, Settings, build, many_files=True, tables=context.TABLES)

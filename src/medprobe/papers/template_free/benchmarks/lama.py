@@ -299,5 +299,5 @@ def _candidates(items: list[lama.Item], subset: str) -> pd.DataFrame:
 
 
 BENCHMARK = Benchmark(
-    *(METADATA, Settings, build), gate_sources=("lama",), tables=(), identifiers=("query_id",)
+    METADATA, Settings, build, gate_sources=("lama",), tables=(), identifiers=("query_id",)
 )

@@ -100,9 +100,4 @@ def _check_labels(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
         raise BadInput(SHEET, problem, "download MedNLI again, or take the pair out")
 
 
-BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    gate_sources=(UMLS[0], VECTORS),
-    tables=TABLES,
-    identifiers=("answer_ids", "id", "cui", "pair_id"),
-)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=(UMLS[0], VECTORS), tables=TABLES)

@@ -171,9 +171,4 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, l
     return triples, sum(map(len, bare)), foreign
 
 
-BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    gate_sources=METADATA.sources,
-    tables=(),
-    identifiers=("subject_id", "answer_ids", "id"),
-)
+BENCHMARK = Benchmark(METADATA, Settings, build, gate_sources=METADATA.sources, tables=())

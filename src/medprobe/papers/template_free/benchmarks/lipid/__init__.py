@@ -285,5 +285,5 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
 
 
 BENCHMARK = Benchmark(
-    *(METADATA, Settings, build), many_files=True, tables=(), identifiers=("query_id",)
+    METADATA, Settings, build, many_files=True, tables=(), identifiers=("query_id",)
 )
