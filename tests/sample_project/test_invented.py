@@ -15,7 +15,7 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params, load_params
-from medprobe.core.tables import BenchmarkTables, Metadata
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.extensions.servers.records import REASONS, check_terms
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.pipeline.stages.build import build
@@ -72,7 +72,8 @@ def test_one_real_identifier_in_a_table_makes_the_facts_real(
     tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
     assert are_invented(built, columns)
     for table, column in ((t, c) for t in tables for c in columns if c in tables[t]):
-        mixed = tables[table].copy()
+        mixed = tables[table]
+        mixed = mixed[mixed["type"] != DISTRACTOR] if table == "candidates" else mixed.copy()
         cell = mixed[column].iloc[-1]
         is_text = isinstance(cell, str)
         mixed[column] = [*mixed[column].iloc[:-1], real(cell) if is_text else [*cell, "C0018099"]]

@@ -38,8 +38,8 @@ class Benchmark:
         tables: the further tables that `build` can make for methods, such as `train`. A method that
             needs another one is refused before any stage runs. None: not declared, so that only
             the method itself can refuse.
-        identifiers: the columns of its tables that have identifiers of the sources. Where all are
-            the sample world's, the facts are invented. Empty: the sample world has no such sources.
+        identifiers: the columns, of whichever of its tables, with identifiers of the sources. Where
+            all are the sample world's, the facts are invented.
     """
 
     metadata: Metadata
@@ -49,7 +49,7 @@ class Benchmark:
     gate_sources: tuple[str, ...] = ()
     many_files: bool = False
     tables: tuple[str, ...] | None = None
-    identifiers: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ("subject_id", "answer_ids", "id", "cui", "document")
 
 
 def list_names() -> list[str]:

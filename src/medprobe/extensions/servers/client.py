@@ -271,11 +271,11 @@ def read_choice(choice: Any) -> tuple[str, str | None]:
 def _failure(content: bytes) -> int:
     """Return the status of an error in an answer without a status of its own; 0: no error."""
     try:
-        error = nested(json.loads(content), "error") if b'"error"' in content else None
+        error = nested(json.loads(content), "error")
     except (ValueError, RecursionError):
         return 0
     code = nested(error, "code")
-    return (code if isinstance(code, int) and 400 <= code < 600 else 500) if error else 0
+    return 0 if not error else code if code in range(400, 600) else 500
 
 
 def _quotes(message: str, body: Body | None) -> bool:

@@ -158,5 +158,4 @@ BENCHMARK = Benchmark(
     biolama.list_files,
     gate_sources=METADATA.sources,
     tables=("train", "dev"),
-    identifiers=("subject_id", "answer_ids"),
 )

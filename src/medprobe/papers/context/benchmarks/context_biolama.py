@@ -134,5 +134,4 @@ BENCHMARK = Benchmark(
     files=biolama.list_files,
     many_files=True,
     tables=context.TABLES,
-    identifiers=context.IDENTIFIERS,
 )

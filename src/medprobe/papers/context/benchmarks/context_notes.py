@@ -11,8 +11,5 @@ METADATA = replace(
     sources=(*context.UMLS, "notes"),
 )
 BENCHMARK = Benchmark(
-    *(METADATA, context.Settings, context.build),
-    many_files=True,
-    tables=context.TABLES,
-    identifiers=context.IDENTIFIERS,
+    METADATA, context.Settings, context.build, many_files=True, tables=context.TABLES
 )

@@ -269,11 +269,6 @@ def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-IDENTIFIERS: Final = ("subject_id", "answer_ids", "id", "document")
 BENCHMARK = Benchmark(
-    *(METADATA, Settings, build),
-    many_files=True,
-    gate_sources=UMLS[1:2],
-    tables=TABLES,
-    identifiers=IDENTIFIERS,
+    METADATA, Settings, build, many_files=True, gate_sources=UMLS[1:2], tables=TABLES
 )

@@ -110,5 +110,4 @@ BENCHMARK = Benchmark(
     files=lambda settings: PAIRS,
     gate_sources=(UMLS[0], VECTORS),
     tables=TABLES,
-    identifiers=("answer_ids", "id", "cui", "pair_id"),
 )

@@ -178,5 +178,4 @@ BENCHMARK = Benchmark(
     build,
     gate_sources=(*METADATA.sources, "umls/MRSTY.RRF"),
     tables=(),
-    identifiers=("subject_id", "answer_ids", "id"),
 )
