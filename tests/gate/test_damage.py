@@ -35,7 +35,15 @@ WHOLE = [  # which only look odd
         "x² ™ ½",
     ),
     *("naïve cell", "[M]Malignant lymphoma", "[3H]thymidine", "(+)-catechin", "5'-nucleotidase"),
-    *("HLA-A*02:01", "Guillain–Barré syndrome", "IFNγ", "non‐Hodgkin lymphoma", "Na+", "poly(A)"),
+    *(
+        "HLA-A*02:01",
+        "Guillain–Barré syndrome",
+        "IFNγ",
+        "non‐Hodgkin lymphoma",
+        "Na+",
+        "NA",
+        "poly(A)",
+    ),
     *("Diabetes, not otherwise specified", "no hay duda", "O’Brien", "cyclo[18]carbon", "A→G"),
 ]
 CODE_PAGES = [  # that have letters for all bytes of these names in UTF-8

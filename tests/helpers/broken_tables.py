@@ -201,6 +201,20 @@ MUTATIONS: dict[str, Mutation] = {
         "answers", lambda rows, _: [[subject] for subject in rows["subject"]]
     ),
     "expect_names_to_be_whole": break_names,
+    "expect_names_to_name_something": break_names,
+    "expect_texts_to_be_sentences": edit_all(
+        lambda rows: {"prompt" if "prompt" in rows else "text": "{'text': 'a sentence [Y]'}"}
+    ),
+    "expect_texts_to_have_no_frame": edit_all(
+        lambda rows: {
+            name: [f"a sentence or a name ({text})" for text in rows[name]]
+            for name in ("name", "text")
+            if name in rows
+        }
+    ),
+    "expect_slots_to_stand_alone": edit_all(
+        lambda rows: {"prompt": [f"{name}treats[Y] ." for name in rows["subject"]]}
+    ),
     "expect_names_to_look_different": replace(
         "name", lambda rows, _: [f"x{' ' * (number + 1)}y" for number in range(len(rows))]
     ),

@@ -37,7 +37,7 @@ EUROPEAN: Final = re.compile("[\u00a0-\u017f\u0300-\u045f\u1e00-\u22ff\ufb00-\uf
 FOREIGN: Final = re.compile(r"[^\x00-\x7f]{2,}")
 PRINTED: Final = re.compile("<(?:circle|compat|final|font|initial|isolated|medial|square)>")
 TYPED: Final = "µ…℃№″‴"  # which Unicode calls compatible with others
-WORDS_FOR_NO_VALUE: Final = {value.casefold() for value in STR_NA_VALUES if value} | {
+WORDS_FOR_NO_VALUE: Final = {value.casefold() for value in STR_NA_VALUES - {"", "NA"}} | {  # sodium
     *("blank", "empty", "false", "fixme", "grand total", "missing", "n.a.", "nil", "not available"),
     *("not known", "not specified", "placeholder", "subtotal", "tbd", "to do", "todo", "total"),
     *("true", "undefined", "unknown"),
