@@ -153,7 +153,7 @@ def test_a_test_pair_in_train_under_an_alias_is_noticed(tmp_path, tested, traine
         {**ROW, "uuid": label, "sub_uri": label, "sub_label": label, "sub_aliases": aliases}
         for label, aliases in (tested, trained)
     )
-    data = write(tmp_path, train=[train], test=[test], dev=[])
+    data = write(tmp_path, train=[train], test=[test])
     notes = failing(biolama.build(data, settings(), 0), tmp_path / "built", data)
     assert ("no test pair in train by a name or an alias" in notes) == noticed
 
