@@ -271,6 +271,13 @@ def equal_vectors(content: str) -> str:
     return "\n".join([head, *(f"{line.split(',', 1)[0]},{vector}" for line in lines), ""])
 
 
+def without_vectors(step: int) -> Callable[[str], str]:
+    """Take every so many vectors away."""
+    return lambda content: "".join(
+        line for n, line in enumerate(content.splitlines(True)) if not n or n % step
+    )
+
+
 def with_more(count: int, **values: Callable[[Row, int], str]) -> Callable[[list[Row]], list[Row]]:
     """Append copies of the first row with other values."""
 
@@ -380,6 +387,7 @@ LAMA_CASES: Final[Cases] = {
 DISKNE: Final[Cases] = {
     "premise and hypothesis exchanged": rows(PAIRS, swap("sentence1", "sentence2")),
     "ids of the annotation shifted by one row": table("diskne/annotation.csv", shifted("cui")),
+    "vectors of two thirds of the concepts": text("cui2vec/*.csv", without_vectors(3)),
     "vectors that are all equal": text("cui2vec/*.csv", equal_vectors),
     "labels exchanged in one split of MedNLI": rows(
         "mednli/mli_train_v1.jsonl",
@@ -548,6 +556,7 @@ ODDITIES: Final[dict[str, Cases]] = {
         "years as objects": rows("lama/Squad/*.jsonl", every(7, obj_label="1926")),
     },
     "diskne": {
+        "vectors of nine tenths of the concepts": text("cui2vec/*.csv", without_vectors(10)),
         "pairs without a decision, label `-`": table(
             PAIRS,
             with_more(
