@@ -18,8 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from medprobe.core.dvc_records import stage_of
-from medprobe.core.errors import BadInput, quote
+from medprobe.core.errors import BadInput, quote, unusable
 from medprobe.core.files import replacing
 from medprobe.core.spreadsheets import csv_text
 
@@ -123,7 +122,7 @@ class Metadata:
         try:
             return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
-            raise _unusable(path, "missing or cut") from None
+            raise unusable(path, "missing or cut") from None
 
     def write(self, path: Path) -> None:
         """Write the metadata as JSON; the file appears completely or not at all."""
@@ -221,7 +220,7 @@ def read_about(folder: Path) -> dict[str, str]:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return {key: str(about[key]) for key in ("builder", "normalise")}
     except (OSError, ValueError, KeyError, TypeError):
-        raise _unusable(folder / ABOUT, "missing or cut") from None
+        raise unusable(folder / ABOUT, "missing or cut") from None
 
 
 def check_texts(tables: BenchmarkTables, special_tokens: Iterable[str]) -> None:
@@ -301,13 +300,7 @@ def whole_table(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException):
-        raise _unusable(path, "cut or damaged") from None
-
-
-def _unusable(path: Path, problem: str) -> BadInput:
-    """What to do with an output that is missing or no such table."""
-    command = " ".join(filter(None, ["dvc repro", stage_of(path)]))
-    return BadInput(path, problem, f"run `{command}` to make it again")
+        raise unusable(path, "cut or damaged") from None
 
 
 def count_rows(path: Path) -> int:
@@ -323,11 +316,11 @@ def check_columns(path: Path, columns: list[str]) -> None:
         BadInput: The file or a column is missing.
     """
     if not path.is_file():
-        raise _unusable(path, "no such table")
+        raise unusable(path, "no such table")
     with whole_table(path):
         names = pq.read_schema(path).names
     if missing := [column for column in columns if column not in names]:
-        raise _unusable(path, f"no column {', '.join(missing)}")
+        raise unusable(path, f"no column {', '.join(missing)}")
 
 
 def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
@@ -439,7 +432,7 @@ def metric_of_predictions(path: Path) -> str:
     try:
         return (pq.read_schema(path).metadata or {})[FAMILY].decode()
     except (OSError, pa.ArrowInvalid, KeyError):
-        raise _unusable(path, "no prediction table") from None
+        raise unusable(path, "no prediction table") from None
 
 
 def query_hash(queries: pd.DataFrame) -> str:
