@@ -199,6 +199,16 @@ def test_inputs_are_those_that_dvc_resolves() -> None:
             assert {*names} == {of for dep in of_params for of in dep.params}
 
 
+def test_a_stage_of_a_name_that_is_gone_is_a_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_STAGE", "validate-medlama@renamed")
+    with chdir(project.folder):
+        result = CliRunner().invoke(main, ["validate", "--benchmark", "renamed"])
+    assert (result.exit_code, result.output.partition(":")[0]) == (2, "Error")
+    assert "for the stage validate-medlama@renamed" in result.output
+
+
 @pytest.mark.parametrize("name", ["queries.json", "new.json"])
 def test_a_suite_that_changes_while_the_gate_runs_ends_it(
     project: Project, name: str, monkeypatch: pytest.MonkeyPatch
