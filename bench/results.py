@@ -19,6 +19,7 @@ import yaml
 
 from medprobe.core.papers import PublishedRow, strongest
 from medprobe.core.shuffling import shuffled_name
+from medprobe.core.spreadsheets import read_csv
 
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")
@@ -32,9 +33,9 @@ LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.
 
 def take_over(project: Path) -> None:
     """Copy the numbers of a project, and the hashes of what they follow from."""
-    numbers = pd.read_csv(project / "reports/comparison.csv")
+    numbers = read_csv(project / "reports/comparison.csv")
     numbers[numbers["metric"].isin(METRICS)].to_csv(FOLDER / "numbers.csv", index=False)
-    tests = pd.read_csv(project / "reports/significance.csv")
+    tests = read_csv(project / "reports/significance.csv")
     tests[tests["metric"].isin(METRICS)].to_csv(FOLDER / "differences.csv", index=False)
     stages = yaml.safe_load((project / "dvc.lock").read_text("utf-8"))["stages"].values()
     read = {row["path"]: row["md5"] for stage in stages for row in stage["deps"]}

@@ -12,7 +12,7 @@ from medprobe import methods
 from medprobe.core.code import closure
 from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
 
-PROBING = 34  # files of the package that probing may reach
+PROBING = 35  # files of the package that probing may reach
 BACKENDS = 12  # more of methods that ask a backend
 FREE = 2  # more of the method that reads free answers
 TAKEN_OUT: Final = ("papers", "extensions")

@@ -81,6 +81,7 @@ def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> N
     for relation, answer in (("P1", "Oslo"), ("P2", "Bern")):
         row = {"sub_id": "Q1", "sub_label": "Norway", "obj_id": "Q2", "obj_label": answer}
         (folder / f"{relation}.jsonl").write_text(json.dumps(row))
+    (folder / "._P1.jsonl").write_bytes(b"\x00\xff of a Mac")
     about = {name: {"templates": ["[X] has [Y] .", "[Y] is of [X] ."]} for name in ("P1", "P2")}
     (tmp_path / "tables/metadata_relations.json").write_text(json.dumps(about))
     prompts = Path("tables/metadata_relations.json")

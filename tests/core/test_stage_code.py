@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
-from dvc.dependency import ParamsDependency
 from dvc.repo import Repo
 
 from helpers.project import NEEDED_SECTIONS, Project
@@ -194,9 +193,19 @@ def test_inputs_are_those_that_dvc_resolves() -> None:
         assert {name.partition("@")[0] for name in stages} > {"train-continued", "score", "check"}
         for name, stage in stages.items():
             paths, names = named_inputs(name, params)
-            of_params = [dep for dep in stage.deps if isinstance(dep, ParamsDependency)]
+            of_params = [dep for dep in stage.deps if hasattr(dep, "params")]
             assert {*paths} == {dep.def_path for dep in stage.deps if dep not in of_params}
             assert {*names} == {of for dep in of_params for of in dep.params}
+
+
+def test_a_stage_of_a_name_that_is_gone_is_a_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_STAGE", "validate-medlama@renamed")
+    with chdir(project.folder):
+        result = CliRunner().invoke(main, ["validate", "--benchmark", "renamed"])
+    assert (result.exit_code, result.output.partition(":")[0]) == (2, "Error")
+    assert "for the stage validate-medlama@renamed" in result.output
 
 
 @pytest.mark.parametrize("name", ["queries.json", "new.json"])

@@ -45,6 +45,18 @@ def test_a_state_is_due_after_some_minutes(tmp_path: Path) -> None:
     assert written == [181.0, 361.5]
 
 
+@pytest.mark.parametrize("damage", [lambda text: text[:500], lambda text: b"noise" * 100])
+def test_a_training_with_a_damaged_state_begins_again(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    file = StateFile(tmp_path / "training.pt")
+    file.timer = Timer(iter([0.0, 1e9, 1e9]).__next__)
+    file.write_if_due(lambda: {"step": 3})
+    assert file.read() == {"step": 3}
+    (tmp_path / "training.pt").write_bytes(damage((tmp_path / "training.pt").read_bytes()))
+    assert file.read() is None
+
+
 def test_a_training_without_a_file_keeps_nothing() -> None:
     file = StateFile(None)
     file.timer = Timer(iter([0.0, 1e9]).__next__)

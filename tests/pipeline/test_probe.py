@@ -175,6 +175,18 @@ def test_a_stopped_probe_goes_on_where_it_stopped(
     pd.testing.assert_frame_equal(predictions(project), resumed)
 
 
+def test_a_cut_part_is_computed_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    table = predictions(project)
+    [part, *_] = (project / "outputs/parts").glob("*.parquet")
+    part.write_bytes(part.read_bytes()[:500])
+    Alphabetical.ran.clear()
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    pd.testing.assert_frame_equal(predictions(project), table)
+    assert 0 < len(Alphabetical.ran) < 4
+    assert f"{part.relative_to(project)}: cut or damaged" in capsys.readouterr().err
+
+
 def test_parts_that_share_what_they_compute_are_made_together(project: Path) -> None:
     """Else a later one would be computed from other batches than in one go."""
     probe("bert", "alphabetical", "medlama", PARAMS)

@@ -142,7 +142,7 @@ def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
         record(client, Result("b", "m", "f", "key", broken))
     assert record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     assert not record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
-    assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "RUNNING"]
+    assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "KILLED"]
 
 
 def test_drawings_are_added_once_to_a_run_that_has_none(empty: Path) -> None:
@@ -179,6 +179,49 @@ def test_an_experiment_that_was_deleted_comes_back(empty: Path) -> None:
     client.delete_experiment(client.get_experiment_by_name("b").experiment_id)
     record(client, result)
     assert len(runs("b")) == 1
+
+
+class Killed(BaseException):
+    """What ends the process of a `DyingClient`."""
+
+
+class DyingClient:
+    """A client that ends its process before the call of a number, and says whether it did."""
+
+    def __init__(self, client: MlflowClient, calls: int) -> None:
+        self.client, self.left = client, calls
+
+    def __getattr__(self, name: str) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+        return getattr(self.client, name)
+
+
+def test_a_run_is_current_when_it_is_finished(empty: Path) -> None:
+    """Logging is killed before each call of MLflow, and what it left is superseded later."""
+    content = Content({"a": 1.0}, parts={"part": Content({"b": 2.0})}, files={"a.csv": "a\n1\n"})
+    client, calls, ended = connect(), 0, False
+    record(client, Result("b", "m", "f", "key", lambda: content))
+    while not ended:
+        result = Result("b", f"m{calls}", "f", "key", lambda: content)
+        try:
+            record(DyingClient(client, calls), result)  # type: ignore[arg-type]
+            ended = True
+        except Killed:
+            current = [run for run in runs("b") if run.data.tags.get(STATE) == "current"]
+            assert {run.info.status for run in current} == {"FINISHED"}
+            record(client, result)
+        calls += 1
+    assert calls > 10
+    states = [(run.data.tags["model"], run.data.tags[STATE], run.info.status) for run in runs("b")]
+    assert sorted(state for state in states if state[1] == "current") == sorted(
+        (f"m{i}", "current", "FINISHED") for i in ["", *range(calls)]
+    )
+    assert {of[1:] for of in states} == {("current", "FINISHED"), ("superseded", "KILLED")}
+    of_runs = {run.info.run_id: run.data.tags[STATE] for run in runs("b")}
+    for part in runs("b", "part"):
+        assert part.data.tags[STATE] == of_runs[part.data.tags["mlflow.parentRunId"]]
 
 
 def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE
 from medprobe.library.project import Results
 from medprobe.metrics.results import (
@@ -275,7 +276,7 @@ def _markdown(columns: list[Column], note: str) -> str:
 def _csv(columns: list[Column], note: str) -> str:
     """Format one row per number, unrounded."""
     rows = pd.concat([column.rows for column in columns])
-    return str(rows.to_csv(index=False, lineterminator="\n"))
+    return csv_text(rows)
 
 
 def _json(columns: list[Column], note: str) -> str:

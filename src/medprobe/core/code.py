@@ -49,7 +49,7 @@ def closure(
         BadInput: A file is not Python.
 
     >>> [path.name for path in closure("medprobe.core.answers")]
-    ['__init__.py', 'answers.py', 'files.py', 'tables.py']
+    ['__init__.py', 'answers.py', 'files.py', 'spreadsheets.py', 'tables.py']
     """
     used = dict(plugins or {})
     kinds: dict[str, list[str]] = {}

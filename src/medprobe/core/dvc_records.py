@@ -43,6 +43,15 @@ def data_hash() -> str:
     return hashlib.md5(repr(by_path).encode(), usedforsecurity=False).hexdigest()
 
 
+def stage_of(path: Path) -> str:
+    """Return the stage whose output a path is, or is below; empty if DVC has no record of it."""
+    places = {place.as_posix() for place in (path, *path.parents)}
+    for name, record in _mapping(_text(LOCK)).get("stages", {}).items():
+        if any(out.get("path") in places for out in record.get("outs", [])):
+            return str(name)
+    return ""
+
+
 def recorded_params(out: Path) -> dict[str, Any] | None:
     """Return the parameters under which the stage that made the file `out` last ran.
 

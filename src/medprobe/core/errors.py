@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Final
 
 # May errors quote text of the data? On the command line only if `track.text` is true. This is a
@@ -95,3 +96,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     (True, False)
     """
     return isinstance(error, MemoryError) or any(words in str(error) for words in MEMORY_REFUSED)
+
+
+def unusable(path: Path, problem: str) -> BadInput:
+    """Return the error for an output that is missing or damaged: it names the stage to run."""
+    from medprobe.core.dvc_records import stage_of  # imports YAML
+
+    command = " ".join(filter(None, ["dvc repro", stage_of(path)]))
+    return BadInput(path, problem, f"run `{command}` to make it again")

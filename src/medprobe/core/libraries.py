@@ -54,7 +54,7 @@ def differing_versions(lock: Path = LIBRARIES) -> dict[str, tuple[str, str]]:
     A build such as `2.13.0+cpu` is of the version 2.13.0, unless the lock names a build.
     """
     pinned = pinned_versions(lock)
-    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.recorded`)
+    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.stage_code`)
     installed = installed_versions(pinned)
     return {
         name: (version, installed[name])

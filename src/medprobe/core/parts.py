@@ -6,13 +6,16 @@ A stopped stage reads its finished parts and goes on from there.
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
+from medprobe.core.errors import is_out_of_memory
 from medprobe.core.files import list_files, replacing
 from medprobe.core.places import LIBRARIES, USED_PARTS
 from medprobe.core.plugins import Plugin
+from medprobe.core.progress import print_above
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +32,33 @@ def load_or_compute(
         compute: Makes the table.
     """
     path = part_path(folder, key)
-    if path.is_file():
-        import pandas as pd  # which takes a second; most callers hash alone
-
-        return pd.read_parquet(path)
+    if (stored := read_part(path)) is not None:
+        return stored
     table = compute()
     write_part(table, path)
     return table
+
+
+def read_part(path: Path) -> "pd.DataFrame | None":
+    """Return the table of a part; None where there is none that can be read."""
+    import pandas as pd  # which takes a second; most callers hash alone
+
+    return read_whole(path, partial(pd.read_parquet, page_checksum_verification=True))
+
+
+def read_whole(path: Path, reader: Callable[[Path], Any]) -> Any:
+    """Return what `reader` makes of a file in outputs/parts; None where there is none.
+
+    A file that cannot be read, as after a power failure, is removed with a line.
+    """
+    try:
+        return reader(path) if path.is_file() else None
+    except Exception as error:  # each format has its own
+        if is_out_of_memory(error):
+            raise
+        print_above(f"{path}: cut or damaged ({type(error).__name__}); it is made again")
+        path.unlink()
+        return None
 
 
 def part_path(folder: Path, key: Any) -> Path:
@@ -52,7 +75,7 @@ def part_path(folder: Path, key: Any) -> Path:
 def write_part(table: "pd.DataFrame", path: Path) -> None:
     """Write the table of a part."""
     with replacing(path) as scratch:
-        table.to_parquet(scratch, index=False)
+        table.to_parquet(scratch, index=False, write_page_checksum=True)
 
 
 def record_used(result: str, parts: Iterable[Path]) -> None:

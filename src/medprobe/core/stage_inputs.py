@@ -34,10 +34,13 @@ def unchanged_inputs(stage: str) -> Iterator[None]:
     sizes.
 
     Raises:
-        BadInput: An input has changed since the block began.
+        BadInput: An input has changed since the block began, or since DVC began the stage.
     """
     sections = _sections()
-    files, names = named_inputs(stage, sections)
+    try:
+        files, names = named_inputs(stage, sections)
+    except KeyError as error:
+        raise BadInput(PARAMS, f"has no {error} for the stage {stage}", AGAIN) from None
     states, params = _states(files), _values(sections, names)
 
     def check() -> None:
@@ -67,6 +70,9 @@ def named_inputs(stage: str, sections: Any) -> tuple[list[str], list[str]]:
     Args:
         stage: Its name, such as `build-medlama@medlama`.
         sections: The content of params.yaml.
+
+    Raises:
+        KeyError: The sections have no such item.
     """
     name, _, key = stage.partition("@")
     content = PIPELINE.read_text(encoding="utf-8") if PIPELINE.is_file() else ""

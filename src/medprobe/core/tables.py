@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,8 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from medprobe.core.errors import BadInput, quote
+from medprobe.core.errors import BadInput, quote, unusable
 from medprobe.core.files import replacing
+from medprobe.core.spreadsheets import csv_text
 
 SLOT: Final = "[Y]"
 BLANK: Final = "____"  # shown to people in place of the slot
@@ -130,7 +132,7 @@ class Metadata:
         try:
             return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
-            raise BadInput(path, "missing or cut", "run `dvc repro` to make it") from None
+            raise unusable(path, "missing or cut") from None
 
     def write(self, path: Path) -> None:
         """Write the metadata as JSON; the file appears completely or not at all."""
@@ -189,7 +191,7 @@ class BenchmarkTables:
             for name, table in self.others.items():
                 write_table(table, path / f"{name}.parquet", [])
             for name, note in self.notes.items():
-                note.to_csv(path / f"{name}.csv", index=False, lineterminator="\n")
+                (path / f"{name}.csv").write_text(csv_text(note), encoding="utf-8")
             about = {"builder": self.builder, "normalise": self.normalise}
             (path / ABOUT).write_text(json.dumps(about) + "\n", encoding="utf-8")
 
@@ -228,7 +230,7 @@ def read_about(folder: Path) -> dict[str, str]:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return {key: str(about[key]) for key in ("builder", "normalise")}
     except (OSError, ValueError, KeyError, TypeError):
-        raise BadInput(folder / ABOUT, "missing or cut", "run `dvc repro` to make it") from None
+        raise unusable(folder / ABOUT, "missing or cut") from None
 
 
 def check_texts(tables: BenchmarkTables, special_tokens: Iterable[str]) -> None:
@@ -294,7 +296,27 @@ def read_table(path: Path, columns: list[str]) -> pd.DataFrame:
         BadInput: The file or a column is missing.
     """
     check_columns(path, columns)
-    return pd.read_parquet(path)
+    with whole_table(path):
+        return pd.read_parquet(path)
+
+
+@contextmanager
+def whole_table(path: Path) -> Iterator[None]:
+    """Refuse a parquet table that cannot be read within the block, such as one that was cut.
+
+    Raises:
+        BadInput: With the stage that makes it.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException):
+        raise unusable(path, "cut or damaged") from None
+
+
+def count_rows(path: Path) -> int:
+    """Return how many rows a parquet table has."""
+    with whole_table(path):
+        return int(pq.read_metadata(path).num_rows)
 
 
 def check_columns(path: Path, columns: list[str]) -> None:
@@ -304,10 +326,11 @@ def check_columns(path: Path, columns: list[str]) -> None:
         BadInput: The file or a column is missing.
     """
     if not path.is_file():
-        raise BadInput(path, "no such table", "run `dvc repro` to make it")
-    missing = [column for column in columns if column not in pq.read_schema(path).names]
-    if missing:
-        raise BadInput(path, f"no column {', '.join(missing)}", "run `dvc repro` to make it again")
+        raise unusable(path, "no such table")
+    with whole_table(path):
+        names = pq.read_schema(path).names
+    if missing := [column for column in columns if column not in names]:
+        raise unusable(path, f"no column {', '.join(missing)}")
 
 
 def write_table(table: pd.DataFrame, path: Path, columns: list[str]) -> None:
@@ -358,7 +381,8 @@ def read_predictions(
     """
     check_columns(path, PREDICTION_COLUMNS)
     keys = ["variant", "replicate"]
-    runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
+    with whole_table(path):
+        runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
     runs = runs.group_by(keys).aggregate([])
     replicates: dict[str, list[str]] = {}
     for variant, replicate in zip(*(runs[key].to_pylist() for key in keys), strict=True):
@@ -367,7 +391,8 @@ def read_predictions(
         filters = [("variant", "==", variant)]
         if first:
             filters.append(("replicate", "==", min(replicates[variant])))
-        table = pd.read_parquet(path, filters=filters)
+        with whole_table(path):
+            table = pd.read_parquet(path, filters=filters)
         check_scores(table, path)
         yield table
 
@@ -404,7 +429,8 @@ def read_refusal(path: Path) -> str:
     """Return why a model was not asked; empty if it was, or if there is no such table."""
     if not path.is_file():
         return ""
-    return (pq.read_schema(path).metadata or {}).get(REFUSAL, b"").decode()
+    with whole_table(path):
+        return (pq.read_schema(path).metadata or {}).get(REFUSAL, b"").decode()
 
 
 def metric_of_predictions(path: Path) -> str:
@@ -416,7 +442,7 @@ def metric_of_predictions(path: Path) -> str:
     try:
         return (pq.read_schema(path).metadata or {})[FAMILY].decode()
     except (OSError, pa.ArrowInvalid, KeyError):
-        raise BadInput(path, "no prediction table", "run `dvc repro` to make it") from None
+        raise unusable(path, "no prediction table") from None
 
 
 def query_hash(queries: pd.DataFrame) -> str:

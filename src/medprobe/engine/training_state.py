@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from medprobe.core.files import replacing
+from medprobe.core.parts import read_whole
 
+CPU: Final = torch.device("cpu")
 KEEP_SECONDS = 180.0  # of training that a stop can lose
 
 
@@ -48,10 +51,9 @@ class StateFile:
 
     def read(self) -> dict[str, Any] | None:
         """Return the stored state, if there is one, and restore torch's random generators."""
-        if self.path is None or not self.path.is_file():
-            return None
-        state = read_state(self.path, torch.device("cpu"))
-        restore_random_states(state.pop("draws"), _device())
+        state: dict[str, Any] | None = None
+        if self.path and (state := read_whole(self.path, partial(read_state, device=CPU))):
+            restore_random_states(state.pop("draws"), _device())
         return state
 
 

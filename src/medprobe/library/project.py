@@ -8,6 +8,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_predictions, read_table
 from medprobe.metrics import catalog
 from medprobe.metrics.results import comparison, select
@@ -38,7 +39,7 @@ class Results:
         The table is empty if the stage `compare` has not run.
         """
         path = self.folder / places.REPORTS / "significance.csv"
-        return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
+        return read_csv(path) if path.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
 
     def benchmark(self, name: str) -> Metadata:
         """Return what is recorded of a benchmark: its metric, licence and citation.

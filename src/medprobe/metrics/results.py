@@ -13,10 +13,11 @@ from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import code_fingerprint, fingerprint, read_whole
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.progress import report_progress
 from medprobe.core.shuffling import is_shuffled
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     BASELINE,
     Metadata,
@@ -136,9 +137,15 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
 
 def cached_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
     """`score_table`, from outputs/parts where it was made before."""
-    if not (part := scores_part(path, folder, scoring)).is_file():
-        write_scores(score_table(path, folder, scoring), part)
-    scores: Scores = json.loads(part.read_text(encoding="utf-8"))
+    part = scores_part(path, folder, scoring)
+    if (scores := read_scores(part)) is None:
+        write_scores(scores := score_table(path, folder, scoring), part)
+    return scores
+
+
+def read_scores(part: Path) -> Scores | None:
+    """Read a prediction table's scores; None where there are none that can be read."""
+    scores: Scores | None = read_whole(part, lambda path: json.loads(path.read_text("utf-8")))
     return scores
 
 
@@ -284,4 +291,4 @@ def select_systems(rows: pd.DataFrame, systems: Collection[tuple[str, str]]) -> 
 def write_csv(table: pd.DataFrame, path: Path) -> None:
     """Write a table of results as CSV, six significant digits a number."""
     with replacing(path) as scratch:
-        table.to_csv(scratch, index=False, float_format="%.6g", lineterminator="\n")
+        scratch.write_text(csv_text(table, "%.6g"), encoding="utf-8")

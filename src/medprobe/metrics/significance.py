@@ -30,6 +30,7 @@ from medprobe.core.tables import (
     Metadata,
     metric_of_predictions,
     read_predictions,
+    read_table,
 )
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
@@ -179,7 +180,7 @@ def read_tests() -> pd.DataFrame:
     """
     if not TESTS.is_file():
         raise BadInput(TESTS, "no paired tests", "run `medprobe significance`")
-    return pd.read_parquet(TESTS)
+    return read_table(TESTS, [])
 
 
 def above_control(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:

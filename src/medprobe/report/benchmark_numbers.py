@@ -13,6 +13,7 @@ from medprobe.core.chances import KS
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
+from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 COLUMNS: Final = ["benchmark", "subset", "relation", "model", "metric", "value", "n"]
@@ -43,7 +44,7 @@ def left_out(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
 
 def _notes(benchmarks: Path, names: Iterable[str], file: str) -> dict[str, pd.DataFrame]:
     paths = {name: benchmarks / name / file for name in sorted(names)}
-    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
+    return {name: read_csv(path) for name, path in paths.items() if path.is_file()}
 
 
 def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:

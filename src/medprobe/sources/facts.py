@@ -206,7 +206,7 @@ def _template_lists(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    files = sorted(file for file in path.glob("*") if file.suffix.lower() in FORMS)
+    files = sorted(file for file in path.glob("[!.]*") if file.suffix.lower() in FORMS)
     if not files:
         raise BadInput(
             path, "no such file, or a folder without facts", f"one of {', '.join(FORMS)}"

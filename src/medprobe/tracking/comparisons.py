@@ -18,6 +18,7 @@ from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
 from medprobe.core.plugins import find_plugins, load_module
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog, significance
 from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
@@ -76,7 +77,7 @@ def _means(model: str, results: Sequence[Result], params: Params) -> Content:
         values[word(f"{MAIN}{benchmark}")] = float(best["value"])
         settings |= {f"{benchmark}.{name}": best[name] for name in ("method", "metric", "subset")}
     note = f"The model **{model}** on each benchmark, under the method that is best for it there."
-    files = {"means.csv": table.to_csv(index=False, float_format="%.6g")}
+    files = {"means.csv": csv_text(table, "%.6g")}
     return Content(values, params=settings, files=files, note=note)
 
 
@@ -119,6 +120,6 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}
         metrics |= {name: value for name, value in values.items() if np.isfinite(value)}
     settings = {"seed": params.seed, **params.score.model_dump(mode="json")}
-    files = {"significance.csv": table.to_csv(index=False, float_format="%.6g")}
+    files = {"significance.csv": csv_text(table, "%.6g")}
     note = f"The paired tests between all models, methods and variants on **{benchmark}**."
     return Content(metrics, params=settings, files=files, note=note)

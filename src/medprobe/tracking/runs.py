@@ -17,14 +17,17 @@ import pyarrow.parquet as pq
 from medprobe import metrics
 from medprobe.core import dvc_records, lineage, places
 from medprobe.core.params import Params
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     AHEAD,
     Metadata,
     are_ahead,
     candidate_hash,
+    count_rows,
     metric_of_predictions,
     read_predictions,
     read_table,
+    whole_table,
 )
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
@@ -122,8 +125,8 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
         tags=_tags(path, params, commit, origin, inputs),
         parts=_parts(path, metadata, scoring, scores),
         files={
-            "scores.csv": rows.to_csv(index=False, float_format="%.6g"),
-            "statistics.csv": of_run(folder, places.MODELS / model).to_csv(index=False),
+            "scores.csv": csv_text(rows, "%.6g"),
+            "statistics.csv": csv_text(of_run(folder, places.MODELS / model)),
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
         },
@@ -153,9 +156,10 @@ def _dataset(name: str, md5: str) -> Dataset:
     queries = Path(name) / "queries.parquet"
     if not queries.is_file():
         return Dataset(name, md5, "sources" if name == "data" else "rewired checkpoints")
-    table = pq.read_schema(queries)
+    with whole_table(queries):
+        table = pq.read_schema(queries)
     columns = {column.name: COLUMN_TYPES.get(str(column.type), "string") for column in table}
-    return Dataset(name, md5, "evaluation", columns, pq.read_metadata(queries).num_rows)
+    return Dataset(name, md5, "evaluation", columns, count_rows(queries))
 
 
 def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
@@ -245,6 +249,6 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     queries = read_table(folder / "queries.parquet", fields)
     samples = top[top["query_id"].isin(chosen)].merge(queries[fields], on="query_id", how="left")
     return {
-        "top_k.csv": top.to_csv(index=False, float_format="%.6g"),
-        "samples.csv": samples.to_csv(index=False, float_format="%.6g"),
+        "top_k.csv": csv_text(top, "%.6g"),
+        "samples.csv": csv_text(samples, "%.6g"),
     }

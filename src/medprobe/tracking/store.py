@@ -189,6 +189,9 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
+    The run is marked current when all of it is there. What a killed process left half-logged is
+    superseded too.
+
     With `figures`, its drawings and late metrics are logged too, where its run has none yet.
 
     Returns:
@@ -200,7 +203,8 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     with _first_use():
         experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
-    same = next((run for run in runs if run.data.tags.get(KEY) == result.key), None)
+    finished = [run for run in runs if run.info.status == "FINISHED"]
+    same = next((run for run in finished if run.data.tags.get(KEY) == result.key), None)
     current = same.info.run_id if same else _log(client, experiment, result)
     if figures and not (same and FIGURES in same.data.tags):
         for path, svg in result.figures().items():
@@ -211,8 +215,10 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
         for name, value in result.late.items():
             if logged.get(name) != value:
                 client.log_metric(current, name, value)
-    for run in runs:
+    for run in runs if same else [client.get_run(current), *runs]:
         state = "current" if run.info.run_id == current else "superseded"
+        if run.info.status == "RUNNING":
+            client.set_terminated(run.info.run_id, "KILLED")
         if run.data.tags.get(STATE) != state:
             _mark(client, run, state)
     return same is None
@@ -241,19 +247,19 @@ def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
 
 
 def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]":
-    """The finished runs of a result's model and method; on a server, of this user alone."""
+    """The runs of a result's model and method; on a server, of this user alone."""
     tags = {"medprobe.role": "result", "model": result.model, "method": result.method}
     if os.environ.get(URI):
         tags["mlflow.user"] = user()
     query = " and ".join(f"tags.`{name}` = '{value}'" for name, value in tags.items())
-    return list(client.search_runs([experiment], f"{query} and attributes.status = 'FINISHED'"))
+    return list(client.search_runs([experiment], query))
 
 
 def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
-    """Give a run and its children their state as a tag, and in their names."""
+    """Give a run its state as a tag, and in its name, after all its children have it."""
     query = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
     children = client.search_runs([run.info.experiment_id], query)
-    for marked in (run, *children):
+    for marked in (*children, run):
         name = (marked.info.run_name or "").removesuffix(f" ({marked.data.tags.get(STATE)})")
         name += "" if state == "current" else f" ({state})"
         client.set_tag(marked.info.run_id, STATE, state)
@@ -266,14 +272,14 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     name = f"{result.model} · {result.method}"
     system = {"model": result.model, "method": result.method}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
-    tags |= {KEY: result.key, STATE: "current"}
+    tags |= {KEY: result.key}
     tags |= {NOTE: content.note} if content.note else {}
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
     run = _create_run(client, experiment, name, tags, content, model=model)
     for part, numbers in content.parts.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
-        tags_of_part |= {STATE: "current", NOTE: f"**{part}** of the run {name}."}
+        tags_of_part |= {NOTE: f"**{part}** of the run {name}."}
         of_part = replace(numbers, datasets=content.datasets)
         title = f"{name} · {part}"
         child = _create_run(client, experiment, title, tags_of_part, of_part, model=model)

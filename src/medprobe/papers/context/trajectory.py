@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_table
+from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_table, whole_table
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 
@@ -35,7 +35,8 @@ def table(systems: Mapping[str, Path], folder: Path, names: bool) -> pd.DataFram
     parts = []
     for model, path in used.items():
         filters = [("variant", "==", ""), ("query_id", "in", [*steps["query_id"]])]
-        ranks = pd.read_parquet(path, filters=[*filters, ("prediction", "in", added)])
+        with whole_table(path):
+            ranks = pd.read_parquet(path, filters=[*filters, ("prediction", "in", added)])
         part = ranks.merge(steps[["query_id", "step", "added", "added_id"]], on="query_id")
         role = part["hit"].map({True: "correct", False: "incorrect"})
         role = role.mask(part["prediction"] == target, "target")

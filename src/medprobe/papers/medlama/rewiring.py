@@ -15,7 +15,7 @@ from typing import Final, Literal
 import torch
 from pydantic import Field
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, is_out_of_memory
 from medprobe.core.files import replacing
 from medprobe.core.settings import Section
 from medprobe.engine.encode import tokenize
@@ -254,8 +254,14 @@ class Rewiring:
         """Load model, optimiser and losses from a checkpoint."""
         from safetensors.torch import load_file
 
-        self.model.model.load_state_dict(load_file(path / "model.safetensors"))
-        state = read_state(path / STATE, self.model.device)
+        try:
+            weights = load_file(path / "model.safetensors")
+            state = read_state(path / STATE, self.model.device)
+        except Exception as error:  # each format has its own
+            if is_out_of_memory(error):
+                raise
+            raise BadInput(path, "cut or damaged", "delete this folder") from error
+        self.model.model.load_state_dict(weights)
         self.adam.load_state_dict(state["adam"])
         self.losses = state["losses"]
 

@@ -5,7 +5,6 @@ are in `items.parquet`, which raters do not need; a sheet, CSV or a spreadsheet,
 and hides the models. Source of the scale: Meng et al., ACL 2022, section 5.3.
 """
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import AfterValidator
 
 from medprobe.core.errors import BadInput, quote
 from medprobe.core.files import replacing
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import QUERY_COLUMNS, read_table, write_table
 from medprobe.sources.records import Record, read_csv_rows, read_lines, validate
 
@@ -33,7 +33,6 @@ SCALES: Final = {  # question: its labels and their meanings; the last label mea
     },
     "prompts": {"no": "states no fact", "yes": "states a fact"},
 }
-FORMULA_STARTS: Final = ("=", "+", "-", "@")  # after blanks, and in full width too
 SHEET: Final = ["item", "text", "answer", "rating", "comment"]
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
 LARGEST: Final = 64_000_000  # bytes of a workbook, unzipped
@@ -73,9 +72,7 @@ def write_folder(items: pd.DataFrame, raters: Sequence[str], form: str, folder: 
 def _write(items: pd.DataFrame, path: Path) -> None:
     rows = items[["item", "text", "answer"]].assign(rating="", comment="")[SHEET]
     if path.suffix == ".csv":
-        rows.map(escape_formula).to_csv(
-            path, index=False, lineterminator="\n", encoding="utf-8-sig"
-        )
+        path.write_text(csv_text(rows), encoding="utf-8-sig")
         return
     from openpyxl import Workbook
     from openpyxl.worksheet.datavalidation import DataValidation
@@ -98,18 +95,6 @@ def _write(items: pd.DataFrame, path: Path) -> None:
     for meaning in [("rating", "meaning"), *scale.items()]:
         meanings.append(meaning)
     book.save(path)
-
-
-def escape_formula(text: str) -> str:
-    """Return a cell of a CSV sheet so that a spreadsheet shows it and computes nothing.
-
-    An apostrophe in front is what spreadsheets write themselves before such a text.
-
-    >>> escape_formula("=1+1"), escape_formula("-2+3"), escape_formula("gout")
-    ("'=1+1", "'-2+3", 'gout')
-    """
-    plain = unicodedata.normalize("NFKC", text).lstrip()
-    return f"'{text}" if plain.startswith(FORMULA_STARTS) else text
 
 
 def read_items(folder: Path) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
     part_path,
+    read_part,
     record_used,
     table_fingerprint,
     write_part,
@@ -246,12 +247,19 @@ class Probing:
             for group in self.task_groups()
         ]
 
+    def unfinished(self) -> list[tuple[TaskGroup, list[Path]]]:
+        """Those of `parts` that lack a table."""
+        return [
+            (group, paths)
+            for group, paths in self.parts()
+            if any(read_part(path) is None for path in paths)
+        ]
+
     def count_requests(self) -> int:
         """The requests to a server that unfinished parts send."""
         return sum(
             self.prober.requests(self.tasks[number], group.pass_)
-            for group, paths in self.parts()
-            if not all(path.is_file() for path in paths)
+            for group, _ in self.unfinished()
             for number in group.tasks
         )
 
@@ -333,10 +341,7 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
 
     Tasks that share computation are computed together: if one table is missing, all are computed.
     """
-    parts = probing.parts()
-    missing = [
-        (group, paths) for group, paths in parts if not all(path.is_file() for path in paths)
-    ]
+    missing = probing.unfinished()
     tasks = probing.tasks
     sizes = [sum(len(tasks[number].queries) for number in group.tasks) for group, _ in missing]
     jobs = [probing.job(group) for group, _ in missing]
@@ -346,7 +351,7 @@ def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
                 state_path(path).unlink(missing_ok=True)
-    return [pd.read_parquet(path) for _, paths in parts for path in paths]
+    return [pd.read_parquet(path) for _, paths in probing.parts() for path in paths]
 
 
 def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:

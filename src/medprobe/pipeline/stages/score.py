@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
@@ -14,7 +13,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import Metadata, count_rows
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
@@ -23,6 +22,7 @@ from medprobe.metrics.results import (
     main_variants,
     prediction_tables,
     primary_metric,
+    read_scores,
     score_table,
     scores_part,
     select,
@@ -57,8 +57,8 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
     inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
     parts = {path: scores_part(*inputs[path]) for path in paths}
-    sizes = {path: pq.read_metadata(path).num_rows for path in paths}
-    unscored = [path for path in paths if not parts[path].is_file()]
+    sizes = {path: count_rows(path) for path in paths}
+    unscored = [path for path in paths if read_scores(parts[path]) is None]
     unscored_sizes = [sizes[path] for path in unscored]
     jobs = [Job(f"score {path}", inputs[path], _input_files(*inputs[path])) for path in unscored]
     with show_progress("score", sum(sizes.values()), PREDICTIONS) as bar:

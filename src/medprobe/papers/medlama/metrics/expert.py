@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import (
     QUERY_COLUMNS,
     are_ahead,
@@ -130,8 +131,8 @@ def _read_evaluation(folder: Path) -> Evaluation:
         read_table(folder / "queries.parquet", QUERY_COLUMNS),
         items,
         read_table(folder / "ratings.parquet", ["rater", "item", "rating", "right"]),
-        pd.read_csv(folder / "agreement.csv", keep_default_na=False, na_values={"value": [""]}),
-        pd.read_csv(folder / "rated.csv", dtype={"rater": str}, keep_default_na=False),
+        read_csv(folder / "agreement.csv", keep_default_na=False, na_values={"value": [""]}),
+        read_csv(folder / "rated.csv", dtype={"rater": str}, keep_default_na=False),
     )
 
 

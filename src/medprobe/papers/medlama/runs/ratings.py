@@ -8,6 +8,7 @@ from medprobe.core.dvc_records import hashes
 from medprobe.core.lineage import UNKNOWN
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
+from medprobe.core.spreadsheets import csv_text
 from medprobe.metrics.results import prediction_tables
 from medprobe.papers.medlama.metrics import expert
 from medprobe.tracking.comparisons import make_key
@@ -54,7 +55,7 @@ def _ratings(benchmark: str, name: str, params: Params) -> Content:
             "queries": len(evaluation.queries),
             "items": len(evaluation.items),
         },
-        files={f"{key}.csv": table.to_csv(index=False) for key, table in files.items()},
+        files={f"{key}.csv": csv_text(table) for key, table in files.items()},
         datasets=[Dataset(folder, hashes().get(folder, UNKNOWN), "evaluation")],
         note="The agreement of experts, and their ratings against the benchmark's answers.",
     )

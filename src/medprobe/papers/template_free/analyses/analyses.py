@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.core.params import Params
+from medprobe.core.spreadsheets import read_csv
 from medprobe.papers.template_free.analyses import (
     model_groups,
     perplexities,
@@ -93,4 +94,4 @@ def analyses(
 def _notes(folder: Path) -> dict[str, pd.DataFrame]:
     """Read how often LIPID's entities appear, and how far its annotators agree."""
     paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
-    return {name: pd.read_csv(path) for name, path in paths.items() if path.is_file()}
+    return {name: read_csv(path) for name, path in paths.items() if path.is_file()}

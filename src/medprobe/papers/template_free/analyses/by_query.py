@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
+from medprobe.core.tables import whole_table
 from medprobe.metrics.accuracy import values
 from medprobe.metrics.intervals import means_of_sums, resampled_sums
 from medprobe.metrics.results import prediction_tables
@@ -110,5 +111,6 @@ def read_tables(
     """Yield each model with its predictions on a benchmark, of the main variant of a method."""
     for path in prediction_tables(predictions, params):
         if (path.parent.name, path.stem) == (method, benchmark):
-            table = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
+            with whole_table(path):
+                table = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
             yield path.parent.parent.name, table

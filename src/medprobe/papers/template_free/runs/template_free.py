@@ -9,6 +9,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.params import Params
+from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import read_about
 from medprobe.metrics.results import comparison
 from medprobe.papers.template_free.analyses.data_sets import data_sets
@@ -51,7 +52,7 @@ def _template_free(builders: dict[str, str], params: Params) -> Content:
     results = Results(numbers, builders=builders, params=params)
     found = tables(results)
     analyses = {name.removeprefix(PREFIX): table for name, table in found.items()}
-    files = {f"{name}.csv": table.to_csv(index=False) for name, table in analyses.items()}
+    files = {f"{name}.csv": csv_text(table) for name, table in analyses.items()}
     svgs = drawings(
         part for content in chapter(replace(results, tables=found)) for part in content.parts
     )
