@@ -36,7 +36,7 @@ from medprobe.metrics.two_way import TwoWayTest, paired_test
 LEVEL: Final = 0.05
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
 LONGEST: Final = 10  # answers that a model lists
-PERMUTATIONS: Final = 499
+PERMUTATIONS: Final = 199
 NAMES: Final = 2000  # words that made names end in
 
 
@@ -218,9 +218,9 @@ def worlds(structure: Structure) -> dict[str, tuple[MakeWorld, int]]:
     return {
         "MedLAMA, 20 a relation": (partial(part_of, structure, 20, False), 100),
         "MedLAMA, 100 a relation": (partial(part_of, structure, 100, False), 60),
-        "MedLAMA, 1,000 a relation, answers redrawn": (partial(part_of, structure, 1000, True), 8),
+        "MedLAMA, 1,000 a relation, answers redrawn": (partial(part_of, structure, 1000, True), 12),
         "19 × 100, 200 answers, skew .7": (partial(made, 19, 100, 200, 0.7), 60),
-        "19 × 1,000, 300 answers, skew .8": (partial(made, 19, 1000, 300, 0.8), 8),
+        "19 × 1,000, 300 answers, skew .8": (partial(made, 19, 1000, 300, 0.8), 12),
         "1 × 1,000, 1,000 answers, skew .3": (partial(made, 1, 1000, 1000, 0.3), 60),
         "6 × 36, 18 answers, even": (partial(made, 6, 36, 18, 0), 200),
         "6 × 36, 18 answers, skew 1": (partial(made, 6, 36, 18, 1), 200),
