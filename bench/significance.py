@@ -224,9 +224,15 @@ def worlds(structure: Structure) -> dict[str, tuple[MakeWorld, int]]:
         "1 × 1,000, 1,000 answers, skew .3": (partial(made, 1, 1000, 1000, 0.3), 60),
         "6 × 36, 18 answers, even": (partial(made, 6, 36, 18, 0), 200),
         "6 × 36, 18 answers, skew 1": (partial(made, 6, 36, 18, 1), 200),
-        "the same, 3 queries a subject": (partial(made, 6, 36, 18, 1, of_subject=3), 200),
-        "the same, 3 answers a query": (partial(made, 6, 36, 18, 1, right=3), 200),
-        "the same, names alike": (partial(made, 6, 36, 18, 1, named=True), 200),
+        "6 × 36, 18 answers, skew 1, 3 queries a subject": (
+            partial(made, 6, 36, 18, 1, of_subject=3),
+            200,
+        ),
+        "6 × 36, 18 answers, skew 1, 3 answers a query": (
+            partial(made, 6, 36, 18, 1, right=3),
+            200,
+        ),
+        "6 × 36, 18 answers, skew 1, names alike": (partial(made, 6, 36, 18, 1, named=True), 200),
         "19 × 100, 200 answers, names alike": (partial(made, 19, 100, 200, 0.7, named=True), 60),
     }
 
@@ -518,7 +524,7 @@ def main() -> None:
     powers = (
         "MedLAMA, 100 a relation",
         "MedLAMA, 1,000 a relation, answers redrawn",
-        "6 × 36, 18 answers, skew 1",
+        "6 × 36, 18 answers, skew 1, names alike",
     )
     habits = ("how usual answers are", "guesses by how usual", "an answer for each family")
     tables: dict[int, Iterator[dict[str, Any]]] = {
