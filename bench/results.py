@@ -66,7 +66,7 @@ class Numbers:
 
     def row(
         self, benchmark: str, subset: str, model: str, method: str, metric: str, mean: str = "macro"
-    ) -> pd.Series:
+    ) -> pd.Series:  # noqa: PLR0917 — the places of a number, in the order of its table
         """A mean of a model over relations, or over queries."""
         wanted = {
             "benchmark": benchmark, "subset": subset, "relation": mean, "model": model,

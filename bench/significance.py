@@ -1,451 +1,570 @@
-"""Do tests and intervals keep their promise? Simulations with known truth.
+"""Do tests and intervals keep their promise? Simulations with known truth, for statistics.md.
 
-    python -m bench.significance          # the tables of docs/concepts/statistics.md
-    python -m bench.significance --simulations 20 --table 2   # one of them, roughly
+    python -m bench.significance --medlama FOLDER     # 2021AA/ and prompts.csv, as released
+    python -m bench.significance --worlds 5 --table 3 # five times as many worlds, and one table
 
-Hits are drawn with a difficulty of each query and of each cluster, such as a subject, that all
-models share, and with a skill of each model for each cluster, so that differences of two models run
-together within clusters. If
-`MEDPROBE_RELEASED_DATA` names the folder of released files, tables 2 and 4 take relation, subject
-and answer of each query from its `medlama-released`. The tables:
+Without the folder, structures are like that of MedLAMA: `medlama_structure.csv` has how many
+queries each answer and each subject of the released files has, and no names. The tables:
 
-1. Paired tests between 16 models. First no model knows more than another: every difference that is
-   called significant is a false alarm. Then eight models know more, by just the smallest difference
-   that the page would have called detectable.
-2. The same on MedLAMA's structure, with skills by subject and by answer: for these answers, and for
-   the relation. `medlama_structure.csv` has how many queries each answer and each subject of the
-   released files has, and no names.
-3. How often single intervals hold the true value (`bench/coverage.py`).
-4. The same on MedLAMA's structure, where a model's skill differs by subject and by answer.
-5. How often intervals of trust hold the truth where few answers are right.
-6. How often a model that knows nothing of the subjects is above its strongest baseline.
-7. Intervals where a method is run several times (seeds, sentence sets): drawing clusters alone, and
-   replicates too.
+1. How often a model that knows no fact is above its own answers, shuffled.
+2. How often one that knows few facts is.
+3. How often the interval of a model's accuracy holds it, and that of the difference of two models
+   theirs, if skill differs by subject, answer or name; how often two equal models seem to differ.
+4. The same of differences, where few answers have most queries.
 """
 
 import argparse
-import os
-from collections.abc import Mapping, Sequence
-from functools import cache
-from itertools import combinations, product
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 from scipy.stats import norm
 
-from bench import coverage
 from medprobe.benchmarks import find as find_builder
-from medprobe.core.baselines import baselines
 from medprobe.core.commonest import answer_keys
 from medprobe.core.params import ScoreParams
-from medprobe.core.tables import (
-    BASELINE,
-    CANDIDATE_COLUMNS,
-    PREDICTION_COLUMNS,
-    QUERY_COLUMNS,
-    BenchmarkTables,
-)
-from medprobe.extensions.trust.metrics import trust
-from medprobe.library.probing import pair
+from medprobe.core.shuffling import name_families, permutation_p
 from medprobe.metrics import Scoring
-from medprobe.metrics.comparisons import (
-    difference_interval,
-    holm,
-    permutation,
-    smallest_difference,
-)
-from medprobe.metrics.significance import significance, split_by_variant, strongest_baselines
 from medprobe.metrics.summary import summarise
-from medprobe.metrics.two_way import paired_test
+from medprobe.metrics.two_way import TwoWayTest, paired_test
 
-MODELS: Final = 16
 LEVEL: Final = 0.05
-ACCURACY: Final = 0.3
-CASES: Final = (  # queries, cluster size
-    *((2000, 1), (2000, 5), (2000, 20), (2000, 100)),
-    *((200, 1), (200, 5), (200, 20), (40, 1)),
-)
-QUERY, CLUSTER, SKILL = 0.8, 0.8, 0.6  # deviations, in those of a single answer
-SPREAD: Final = np.sqrt(1 + QUERY**2 + CLUSTER**2 + SKILL**2)
-
-
-def clusters(queries: int, size: int, draw: np.random.Generator) -> np.ndarray:
-    """The cluster of each query: of sizes from 1 to twice the mean, less 1, evenly drawn."""
-    sizes = draw.integers(1, 2 * size, 4 * queries // size)
-    return np.repeat(np.arange(len(sizes)), sizes)[:queries]
-
-
-def draw_hits(of: np.ndarray, accuracies: np.ndarray, draw: np.random.Generator) -> np.ndarray:
-    """Which queries each model gets right: models x queries, as numbers."""
-    models, groups = len(accuracies), of.max() + 1
-    common = QUERY * draw.normal(size=len(of)) + CLUSTER * draw.normal(size=groups)[of]
-    skill = SKILL * draw.normal(size=(models, groups))[:, of]
-    level = norm.ppf(accuracies) * SPREAD
-    return (level[:, None] + common + skill + draw.normal(size=(models, len(of))) > 0).astype(float)
-
-
-def by_cluster(hits: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Hits of each model in each cluster, and the clusters' sizes."""
-    sums = np.stack([np.bincount(of, row) for row in hits])
-    return sums, np.bincount(of).astype(float)
-
-
-def simulate(queries: int, size: int, simulations: int, seed: int = 0) -> dict[str, float]:
-    """The rates of one case, as a row of the table."""
-    draw = np.random.default_rng([seed, queries, size])
-    pairs = list(combinations(range(MODELS), 2))
-    apart = [(2 * pair, 2 * pair + 1) for pair in range(MODELS // 2)]  # share no model
-    level = LEVEL / len(pairs)
-    single, naive, any_alarm, coverage, smallest = [], [], [], [], []
-    for _ in range(simulations):
-        of = clusters(queries, size, draw)
-        hits = draw_hits(of, np.full(MODELS, ACCURACY), draw)
-        sums, sizes = by_cluster(hits, of)
-        p = np.array([permutation(sums[a] - sums[b]) for a, b in pairs])
-        single.append((p < LEVEL).mean())
-        any_alarm.append((holm(p) < LEVEL).any())
-        for a, b in apart:
-            naive.append(permutation(hits[a] - hits[b]) < LEVEL)
-            low, high = difference_interval(sums[a] - sums[b], sizes, 1000, 1 - LEVEL, seed)
-            coverage.append(low <= 0 <= high)
-            smallest.append(smallest_difference(sums[a] - sums[b], sizes, level))
-    true = float(np.median(smallest))
-    power, corrected = [], []
-    accuracies = ACCURACY + true * ((np.arange(MODELS) >= MODELS // 2) - 0.5)
-    better = [pairs.index(pair) for pair in product(range(MODELS // 2), range(MODELS // 2, MODELS))]
-    for _ in range(simulations if np.isfinite(true) else 0):  # too few clusters for any
-        of = clusters(queries, size, draw)
-        sums, _ = by_cluster(draw_hits(of, accuracies, draw), of)
-        p = np.array([permutation(sums[a] - sums[b]) for a, b in pairs])
-        power.append((p[better] < level).mean())
-        corrected.append((holm(p)[better] < LEVEL).mean())
-    return {
-        "queries": queries,
-        "queries per cluster": size,
-        "false alarms": float(np.mean(single)),
-        "query by query": float(np.mean(naive)),
-        "any of 120, corrected": float(np.mean(any_alarm)),
-        "intervals that hold": float(np.mean(coverage)),
-        "smallest difference": true,
-        "found": float(np.mean(power)) if power else np.nan,
-        "found after Holm": float(np.mean(corrected)) if power else np.nan,
-    }
-
-
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
-SKILLS: Final = ((0.0, 0.0), (0.6, 0.0), (0.6, 0.3), (0.6, 0.6))  # by subject, by answer
-RARE: Final = 0.05  # accuracy on MedLAMA, about that of the published models
+LONGEST: Final = 10  # answers that a model lists
+PERMUTATIONS: Final = 199
+NAMES: Final = 2000  # words that made names end in
 
 
-RELEASED: Final = Path(os.environ.get("MEDPROBE_RELEASED_DATA", ""), "medlama-released")
+class Structure(NamedTuple):
+    """What each query has in common with others, as codes from 0."""
+
+    relation: np.ndarray
+    subject: np.ndarray
+    answer: np.ndarray  # of one relation
+    family: np.ndarray  # of the subject's name
+    answer_family: np.ndarray
+    last_word: np.ndarray  # of the subject's name, even if most subjects of a relation share it
 
 
-@cache
-def released() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The relation, subject and answer of each query of the released MedLAMA, as codes."""
-    with TemporaryDirectory() as folder:
-        Path(folder, "medlama").mkdir()
-        for path in [*RELEASED.glob("2021AA/*.csv"), RELEASED / "prompts.csv"]:
-            Path(folder, "medlama", path.name).symlink_to(path.resolve())
+def released(folder: Path) -> Structure:
+    """That of the released MedLAMA."""
+    with TemporaryDirectory() as source:
+        Path(source, "medlama").mkdir()
+        for path in [*folder.glob("2021AA/*.csv"), folder / "prompts.csv"]:
+            Path(source, "medlama", path.name).symlink_to(path.resolve())
         builder = find_builder("medlama_released")
-        queries = builder.build(Path(folder), builder.settings(), 2021).queries
-    queries = queries[queries["subset"] == "full"]
+        queries = builder.build(Path(source), builder.settings(), 2021).queries
+    queries = queries[queries["subset"] == "full"].assign(cluster=queries["subject_id"])
     answers = queries["relation"] + " " + answer_keys(queries).str[0]
-    relation, subject, answer = (
-        pd.factorize(column)[0] for column in (queries["relation"], queries["subject_id"], answers)
-    )
-    return relation, subject, answer
+    named = queries.assign(subject=queries["answers"].str[0], cluster=answers)
+    last_words = queries["subject"].str.casefold().str.split().str[-1]
+    families = name_families(queries), name_families(named)
+    columns = (queries["relation"], queries["cluster"], answers, *families, last_words)
+    return Structure(*(pd.factorize(column)[0] for column in columns))
 
 
-def medlama(draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The relation, subject and answer of each query of the released MedLAMA, or of one like it.
-
-    Without the released files, each answer has as many queries as there; each subject too, in
-    whatever relations chance gives.
-    """
-    if RELEASED.is_dir():
-        return released()
+def like_medlama(draw: np.random.Generator) -> Structure:
+    """One with as many queries of each answer and subject, in whatever relations chance gives."""
     counts = pd.read_csv(STRUCTURE, keep_default_na=False)
-    of_answers = counts[counts["unit"] == "answers"]
+    of_answers, of_subjects = (counts[counts["unit"] == unit] for unit in ("answers", "subjects"))
     sizes = np.repeat(of_answers["queries"], of_answers["units"])
-    answers = np.repeat(np.arange(len(sizes)), sizes)
-    codes = pd.factorize(np.repeat(of_answers["relation"], of_answers["units"]))[0]
-    of_subjects = counts[counts["unit"] == "subjects"]
+    relations = np.repeat(pd.factorize(of_answers["relation"])[0], of_answers["units"])
     queries = np.repeat(of_subjects["queries"], of_subjects["units"])
-    subjects = draw.permutation(np.repeat(np.arange(len(queries)), queries))
-    return codes[answers], subjects, answers
-
-
-def on_medlama(by_subject: float, by_answer: float, simulations: int) -> dict[str, float]:
-    """False alarms and power on MedLAMA's structure, as a row of the table, for both questions."""
-    draw = np.random.default_rng([2, round(10 * by_subject), round(10 * by_answer)])
-    relations, subjects, answers = medlama(draw)
-    weights = (1 / np.bincount(relations))[relations] / (relations.max() + 1)
-    spread = np.sqrt(1 + QUERY**2 + CLUSTER**2 + by_subject**2 + by_answer**2)
-
-    def right(accuracies: np.ndarray) -> np.ndarray:
-        """Which queries each model gets right."""
-        common = QUERY * draw.normal(size=len(subjects))
-        common += CLUSTER * draw.normal(size=subjects.max() + 1)[subjects]
-        rows = []
-        for accuracy in accuracies:
-            skill = by_subject * draw.normal(size=subjects.max() + 1)[subjects]
-            skill += by_answer * draw.normal(size=answers.max() + 1)[answers]
-            level = norm.ppf(accuracy) * spread + common + skill
-            rows.append((level + draw.normal(size=len(level)) > 0).astype(float))
-        return np.stack(rows)
-
-    def chances(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """p of each pair: for these answers, and for the relation."""
-        alone, both = [], []
-        for first, second in combinations(range(MODELS), 2):
-            differences = rows[first] - rows[second]
-            p = permutation(np.bincount(subjects, weights * differences))
-            test = paired_test(
-                differences, weights, subjects, answers, level=LEVEL, confidence=1 - LEVEL
-            )
-            alone.append(p)
-            both.append(max(p, test.p))
-        return np.array(alone), np.array(both)
-
-    better = [(a < MODELS // 2) != (b < MODELS // 2) for a, b in combinations(range(MODELS), 2)]
-    numbers: dict[str, list[float]] = {}
-    for _ in range(simulations):
-        equal = chances(right(np.full(MODELS, RARE)))
-        more = chances(right(RARE + 0.03 * (np.arange(MODELS) >= MODELS // 2)))
-        for name, p, q in zip(("these answers", "the relation"), equal, more, strict=True):
-            numbers.setdefault(f"{name}: false alarms", []).append((p < LEVEL).mean())
-            numbers.setdefault(f"{name}: any of 120", []).append((holm(p) < LEVEL).any())
-            numbers.setdefault(f"{name}: 3 points found", []).append(
-                (holm(q)[better] < LEVEL).mean()
-            )
-    row = {"skill by subject": by_subject, "skill by answer": by_answer}
-    return row | {name: float(np.mean(values)) for name, values in numbers.items()}
-
-
-ABILITIES: Final = (  # accuracy, skill by subject, by answer
-    *((0.25, 0.0, 0.0), (0.05, 0.6, 0.6), (0.05, 0.8, 0.8), (0.25, 0.8, 0.8)),
-)
-
-
-def single_on_medlama(
-    accuracy: float, by_subject: float, by_answer: float, simulations: int
-) -> dict[str, float]:
-    """How often intervals of one model's accuracy hold it, on MedLAMA's structure."""
-    draw = np.random.default_rng([6, *(round(100 * x) for x in (accuracy, by_subject, by_answer))])
-    relations, subjects, answers = medlama(draw)
-    scoring = Scoring(ScoreParams(bootstrap=200, confidence=1 - LEVEL), seed=0)
-    spread = np.sqrt(1 + QUERY**2 + CLUSTER**2 + by_subject**2 + by_answer**2)
-    by_units = np.sqrt(CLUSTER**2 + by_subject**2)
-    names = np.arange(len(subjects)).astype(str)
-    keys = {"variant": "", "replicate": "", "query_id": names, "subset": "full"}
-    units = {"relation": relations, "cluster": subjects, "answer": answers}
-    rows = pd.DataFrame({**keys, **units})
-    holds: dict[str, list[bool]] = {}
-    for _ in range(simulations):
-        level = (
-            norm.ppf(accuracy) * spread + by_units * draw.normal(size=subjects.max() + 1)[subjects]
-        )
-        level += by_answer * draw.normal(size=answers.max() + 1)[answers]
-        level += np.sqrt(1 + QUERY**2) * draw.normal(size=len(level))
-        table = summarise(rows.assign(hit=(level > 0).astype(float)), scoring)["default"]["full"]
-        for name, numbers in table.items():
-            low, high = (numbers["hit"].get(edge, np.nan) for edge in ("low", "high"))
-            holds.setdefault(name, []).append(low <= accuracy <= high)
-    shares = {name: float(np.mean(results)) for name, results in holds.items()}
-    by_relation = [share for name, share in shares.items() if name not in ("macro", "micro")]
-    return {
-        "accuracy": accuracy,
-        "skill by subject": by_subject,
-        "skill by answer": by_answer,
-        "macro": shares["macro"],
-        "micro": shares["micro"],
-        "mean relation": float(np.mean(by_relation)),
-        "worst relation": min(by_relation),
-    }
-
-
-TRUSTED: Final = (  # queries, accuracy
-    *((40, 0.1), (216, 0.014), (216, 0.05), (216, 0.3), (216, 0.97)),
-)
-
-
-def trusted(queries: int, accuracy: float, simulations: int) -> dict[str, Any]:
-    """How often intervals of trust hold the truth, if surer queries are right more often."""
-    draw = np.random.default_rng([8, queries, round(1000 * accuracy)])
-    scoring = Scoring(ScoreParams(bootstrap=300, confidence=1 - LEVEL), seed=0)
-
-    def sample(size: int) -> pd.DataFrame:
-        names, sure = np.arange(size).astype(str), draw.normal(size=size)
-        right = sure + draw.normal(size=size) > norm.ppf(1 - accuracy) * np.sqrt(2)
-        rows = pd.DataFrame({"query_id": names, "cluster": names, "sure": sure})
-        return rows.assign(relation="r", replicate="", right=right.astype(float))
-
-    population = sample(400_000)
-    names = [metric.name for metric in trust.Trust.METRICS]
-    values = trust.estimate(population, np.ones((1, len(population))))[0]
-    truth = dict(zip(names, values, strict=False))
-    holds: dict[str, list[bool]] = {
-        name: [] for name in ("trust_auroc", "right_at_20", "right_at_50_gain", "risk_area_gain")
-    }
-    for _ in range(simulations):
-        numbers = trust.summarise(sample(queries), scoring)["micro"]
-        for name, results in holds.items():
-            if "low" in numbers[name]:
-                results.append(numbers[name]["low"] <= truth[name] <= numbers[name]["high"])
-    shares = {
-        name: float(np.mean(results)) if results else np.nan for name, results in holds.items()
-    }
-    with_auroc = len(holds["trust_auroc"]) / simulations
-    return {"queries": queries, "right": f"{accuracy:.1%}", "have AUROC": with_auroc, **shares}
-
-
-WORLDS: Final = tuple(product(("evenly frequent", "skewed"), ("guesses", "one order", "usual")))
-
-
-def untaught(answers: str, order: str, simulations: int) -> dict[str, Any]:
-    """How often a model that looks at no subject is above its strongest baseline.
-
-    A world has six relations of 36 queries with 18 answers or so. The model ranks the answers of a
-    relation in an order for each query (`guesses`), in one order that has nothing to do with their
-    frequency, or by the frequency that they have in the population (`usual`).
-    """
-    draw = np.random.default_rng([7, *map(ord, answers[:2] + order[:2])])
-    params = ScoreParams(bootstrap=50, confidence=1 - LEVEL)
-    scoring = Scoring(params, seed=0, cluster="subject_id")
-    above: dict[str, list[bool]] = {}
-    for _ in range(simulations):
-        tables, frequency = _world(answers, draw)
-        ranked = _rank(tables, frequency, order, draw)
-        systems = split_by_variant(pair(ranked, tables, "accuracy", scoring), "m", "x")
-        for name, (table, family) in baselines(tables, "subject_id").items():
-            systems |= split_by_variant(pair(table, tables, family, scoring), BASELINE, name)
-        strongest = strongest_baselines(significance(systems, "", params, 0)).set_index("metric")
-        for metric in ("acc_at_1", "acc_at_10"):
-            row = strongest.loc[metric]
-            above.setdefault(metric, []).append(row["difference"] > 0 and row["p"] < LEVEL)
-    shares = {f"above at {metric}": float(np.mean(results)) for metric, results in above.items()}
-    return {"answers": answers, "order": order, **shares}
-
-
-def _world(answers: str, draw: np.random.Generator) -> tuple[BenchmarkTables, dict[str, float]]:
-    """Queries of six relations, and how frequent each answer is in the population."""
-    rows, frequency = [], {}
-    for relation in "abcdef":
-        weights = np.ones(18) if answers == "evenly frequent" else 1 / np.arange(1, 19)
-        names = [f"{relation} {number}" for number in range(18)]
-        frequency |= dict(zip(names, weights, strict=True))
-        drawn = (
-            draw.permutation(np.repeat(names, 2))
-            if answers == "evenly frequent"
-            else draw.choice(names, 36, p=weights / weights.sum())
-        )
-        for number, name in enumerate(drawn):
-            subject = f"{relation}{number}"
-            rows.append((subject, "b", relation, subject, subject, "[Y] .", [name], [name], "full"))
-    candidates = [(name, name, name[0], "full") for name in frequency]
-    tables = BenchmarkTables(
-        pd.DataFrame(rows, columns=QUERY_COLUMNS),
-        pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS),
+    subject = draw.permutation(np.repeat(np.arange(len(queries)), queries))
+    answer = np.repeat(np.arange(len(sizes)), sizes)
+    family, answer_family = (
+        draw.choice(NAMES, units, p=_zipf(NAMES, 1)) for units in (len(queries), len(sizes))
     )
-    return tables, frequency
+    of_query = pd.factorize(family[subject])[0]
+    codes = (relations[answer], subject, answer, of_query, answer_family[answer], of_query)
+    return Structure(*codes)
 
 
-def _rank(
-    tables: BenchmarkTables, frequency: Mapping[str, float], order: str, draw: np.random.Generator
-) -> pd.DataFrame:
-    """The model's predictions."""
-    habits = {name: float(draw.normal()) for name in frequency}
-    rows = []
-    for query in tables.queries.itertuples():
-        names = [name for name in frequency if name[0] == query.relation]
-        values = {
-            "guesses": lambda name: float(draw.normal()),
-            "one order": habits.__getitem__,
-            "usual": lambda name: frequency[name] + habits[name] / 1000,
-        }[order]
-        scores = {name: values(name) for name in names}
-        for rank, name in enumerate(sorted(names, key=scores.__getitem__, reverse=True)[:10], 1):
-            hit = name in query.answers
-            rows.append(("", "", query.query_id, rank, name, name, scores[name], hit))
-    return pd.DataFrame(rows, columns=PREDICTION_COLUMNS)
+def _zipf(size: int, skew: float) -> np.ndarray:
+    weights = 1 / np.arange(1, size + 1) ** skew
+    return np.asarray(weights / weights.sum())
 
 
-REPLICATES: Final = (2, 3, 5, 10)
-RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
+class Relation(NamedTuple):
+    """One of a world in which models rank answers."""
+
+    answers: np.ndarray  # right ones, [queries, of each]
+    families: np.ndarray  # of each query
+    weights: np.ndarray  # how usual each answer is in the population
 
 
-def replicated(replicates: int, simulations: int, queries: int = 200) -> dict[str, float]:
-    """How often intervals hold the accuracy that queries and replicates without end would have:
-    of means over replicates, from clusters alone, and as they are."""
-    draw = np.random.default_rng([1, replicates])
-    scoring = Scoring(ScoreParams(bootstrap=500, confidence=1 - LEVEL), seed=0)
-    level = norm.ppf(ACCURACY) * np.sqrt(1 + QUERY**2 + RUN**2)
-    alone, both = [], []
-    for _ in range(simulations):
-        shared = QUERY * draw.normal(size=(queries, 1)) + RUN * draw.normal(size=replicates)
-        hits = (level + shared + draw.normal(size=shared.shape) > 0).astype(float)
-        for holds, values in ((both, hits), (alone, hits.mean(axis=1, keepdims=True))):
-            query, replicate = np.indices(values.shape).reshape(2, -1)
-            names = query.astype(str)
-            keys = {"variant": "", "replicate": replicate.astype(str), "query_id": names}
-            about = {"subset": "all", "relation": "r", "cluster": names}
-            rows = pd.DataFrame({**keys, **about, "hit": values.ravel()})
-            numbers = summarise(rows, scoring)["default"]["all"]["micro"]["hit"]
-            holds.append(numbers["low"] <= ACCURACY <= numbers["high"])
+World = list[Relation]
+
+
+def part_of(structure: Structure, size: int, redrawn: bool, draw: np.random.Generator) -> World:
+    """As many queries of each relation of a structure; perhaps other answers, as usual as these."""
+    world = []
+    for relation in range(structure.relation.max() + 1):
+        places = np.flatnonzero(structure.relation == relation)
+        answers, codes = np.unique(structure.answer[places], return_inverse=True)
+        weights = np.bincount(codes) / len(codes)
+        if redrawn:
+            codes = draw.choice(len(answers), len(codes), p=weights)
+        kept = draw.permutation(len(places))[:size]
+        world.append(Relation(codes[kept][:, None], structure.family[places[kept]], weights))
+    return world
+
+
+def made(
+    relations: int,
+    queries: int,
+    answers: int,
+    skew: float,
+    draw: np.random.Generator,
+    *,
+    of_subject: int = 1,
+    right: int = 1,
+    named: bool = False,
+) -> World:
+    """A world of relations that are alike.
+
+    Args:
+        relations: how many.
+        queries: of each.
+        answers: of each.
+        skew: the exponent of how usual an answer is by its place; evenly often where it is 0.
+        draw: of what is drawn.
+        of_subject: queries about one subject.
+        right: answers of a query.
+        named: whether subjects have names that end alike, and 70 % of them their family's answer.
+    """
+    weights, world = _zipf(answers, skew), []
+    for _ in range(relations):
+        if skew:
+            drawn = draw.choice(answers, (queries, right), p=weights)
+        else:
+            drawn = draw.permutation(np.resize(np.arange(answers), queries * right))
+            drawn = drawn.reshape(queries, right)
+        families = np.arange(queries) // of_subject
+        if named:
+            families = draw.choice(queries, queries, p=_zipf(queries, 1))[families]
+            alike = draw.choice(answers, queries, p=weights)[families]
+            drawn[:, 0] = np.where(draw.random(queries) < 0.7, alike, drawn[:, 0])
+        world.append(Relation(drawn, families, weights))
+    return world
+
+
+def _ranked(worth: np.ndarray) -> np.ndarray:
+    return np.argsort(-worth, axis=-1)[..., :LONGEST]
+
+
+def _usual(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    return np.tile(_ranked(relation.weights), (len(relation.families), 1))
+
+
+def _noisy(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    worth = np.log(relation.weights) + draw.normal(size=len(relation.weights))
+    return np.tile(_ranked(worth), (len(relation.families), 1))
+
+
+def _one_order(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    order = draw.permutation(len(relation.weights))[:LONGEST]
+    return np.tile(order, (len(relation.families), 1))
+
+
+def _guesses(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    return _ranked(draw.random((len(relation.families), len(relation.weights))))
+
+
+def _usual_guesses(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    size = (len(relation.families), len(relation.weights))
+    return _ranked(np.log(relation.weights) + draw.gumbel(size=size))  # drawn by their weights
+
+
+def _by_family(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    names, family = np.unique(relation.families, return_inverse=True)
+    worth = np.log(relation.weights) + draw.gumbel(size=(len(names), len(relation.weights)))
+    return _ranked(worth)[family]
+
+
+Model = Callable[[Relation, np.random.Generator], np.ndarray]  # the lists of a relation's queries
+IGNORANT: Final[dict[str, Model]] = {
+    "how usual answers are": _usual,
+    "roughly how usual": _noisy,
+    "one order": _one_order,
+    "guesses": _guesses,
+    "guesses by how usual": _usual_guesses,
+    "an answer for each family": _by_family,
+}
+
+
+def is_above(world: World, lists: Sequence[np.ndarray], k: int, seed: int) -> bool:
+    """Is a model significantly above its own answers, shuffled?"""
+    hits = []
+    for relation, ranked in zip(world, lists, strict=True):
+        listed = np.zeros((len(relation.weights), len(ranked)), dtype=bool)
+        listed[ranked[:, :k], np.arange(len(ranked))[:, None]] = True
+        hits.append(listed[relation.answers].any(axis=1))
+    families = [relation.families for relation in world]
+    observed, shuffled, p = permutation_p(hits, families, permutations=PERMUTATIONS, seed=seed)
+    return observed > shuffled and p < LEVEL
+
+
+MakeWorld = Callable[[np.random.Generator], World]
+
+
+def worlds(structure: Structure) -> dict[str, tuple[MakeWorld, int]]:
+    """Worlds to shuffle in, and how many are drawn of each."""
     return {
-        "replicates": replicates,
-        "intervals that hold, of clusters alone": float(np.mean(alone)),
-        "of both": float(np.mean(both)),
+        "MedLAMA, 20 a relation": (partial(part_of, structure, 20, False), 100),
+        "MedLAMA, 100 a relation": (partial(part_of, structure, 100, False), 60),
+        "MedLAMA, 1,000 a relation, answers redrawn": (partial(part_of, structure, 1000, True), 12),
+        "19 × 100, 200 answers, skew .7": (partial(made, 19, 100, 200, 0.7), 60),
+        "19 × 1,000, 300 answers, skew .8": (partial(made, 19, 1000, 300, 0.8), 12),
+        "1 × 1,000, 1,000 answers, skew .3": (partial(made, 1, 1000, 1000, 0.3), 60),
+        "6 × 36, 18 answers, even": (partial(made, 6, 36, 18, 0), 200),
+        "6 × 36, 18 answers, skew 1": (partial(made, 6, 36, 18, 1), 200),
+        "6 × 36, 18 answers, skew 1, 3 queries a subject": (
+            partial(made, 6, 36, 18, 1, of_subject=3),
+            200,
+        ),
+        "6 × 36, 18 answers, skew 1, 3 answers a query": (
+            partial(made, 6, 36, 18, 1, right=3),
+            200,
+        ),
+        "6 × 36, 18 answers, skew 1, names alike": (partial(made, 6, 36, 18, 1, named=True), 200),
+        "19 × 100, 200 answers, names alike": (partial(made, 19, 100, 200, 0.7, named=True), 60),
+    }
+
+
+def ignorant(name: str, make: MakeWorld, count: int) -> Iterator[dict[str, Any]]:
+    """Table 1: a row for acc@1 and one for acc@10 of a world."""
+    alarms: dict[tuple[int, str], list[bool]] = {}
+    for seed in range(count):
+        draw = np.random.default_rng([1, seed])
+        world = make(draw)
+        for model, lists_of in IGNORANT.items():
+            lists = [lists_of(relation, draw) for relation in world]
+            for k in (1, LONGEST):
+                alarms.setdefault((k, model), []).append(is_above(world, lists, k, seed))
+    for k in (1, LONGEST):
+        shares = {model: float(np.mean(alarms[k, model])) for model in IGNORANT}
+        yield {"world": name, "worlds": str(count), "acc@k": f"acc@{k}", **shares}
+
+
+KNOWN: Final = (0.01, 0.03, 0.05)  # of the facts
+
+
+def knowing(name: str, make: MakeWorld, count: int, habit: str) -> dict[str, Any]:
+    """Table 2: models that know some facts for certain, and else have a habit."""
+    found: dict[str, list[bool]] = {}
+    for seed in range(count):
+        draw = np.random.default_rng([2, seed])
+        world = make(draw)
+        for share in KNOWN:
+            lists = [IGNORANT[habit](relation, draw).copy() for relation in world]
+            for ranked, relation in zip(lists, world, strict=True):
+                known = draw.random(len(ranked)) < share
+                ranked[known, 0] = relation.answers[known, 0]
+            found.setdefault(f"{share:.0%} known", []).append(is_above(world, lists, 1, seed))
+    shares = {head: float(np.mean(results)) for head, results in found.items()}
+    return {"world": name, "worlds": str(count), "else": habit, **shares}
+
+
+Drawn = tuple[np.ndarray, np.ndarray]  # hits [queries, worlds], and the chance of each query
+Chances = Callable[[float, tuple[int, int], np.random.Generator], np.ndarray]
+Habit = Callable[[Structure, float, int, np.random.Generator], Drawn]
+
+
+def _gradual(
+    structure: Structure,
+    accuracy: float,
+    count: int,
+    draw: np.random.Generator,
+    *,
+    parts: Mapping[str, float],
+) -> Drawn:
+    """Skills of a normal deviation, for what each query has in common with others."""
+    spread = np.sqrt(1 + sum(deviation**2 for deviation in parts.values()))
+    level = norm.ppf(accuracy) * spread + draw.normal(size=(len(structure.relation), count))
+    for name, deviation in parts.items():
+        codes = _codes(structure, name)
+        level += deviation * draw.normal(size=(codes.max() + 1, count))[codes]
+    return level > 0, np.full(len(level), accuracy)
+
+
+def _codes(structure: Structure, name: str) -> np.ndarray:
+    """The codes of a column; words count by relation."""
+    codes: np.ndarray = getattr(structure, name)
+    if name not in ("subject", "answer"):
+        codes = np.unique(codes + (codes.max() + 1) * structure.relation, return_inverse=True)[1]
+    return codes
+
+
+def _by_frequency(
+    structure: Structure, accuracy: float, count: int, draw: np.random.Generator
+) -> Drawn:
+    """Answers are known the better the commoner they are in their relation, and by chance."""
+    often = pd.Series(np.log(np.bincount(structure.answer))[structure.answer])
+    rise = 0.5 * (often - often.groupby(structure.relation).transform("mean")).to_numpy()
+    spread = np.sqrt(1 + 0.8**2)
+
+    def chance(level: float) -> np.ndarray:
+        return np.asarray(norm.cdf((level + rise) / spread))
+
+    middle = brentq(lambda level: chance(level).mean() - accuracy, -9, 9)
+    level = middle + rise[:, None] + draw.normal(size=(len(rise), count))
+    level += 0.8 * draw.normal(size=(structure.answer.max() + 1, count))[structure.answer]
+    return level > 0, chance(middle)
+
+
+def _of_units(
+    structure: Structure,
+    accuracy: float,
+    count: int,
+    draw: np.random.Generator,
+    *,
+    name: str,
+    chances: Chances,
+) -> Drawn:
+    """Each subject, or answer, has a chance of its own."""
+    codes = _codes(structure, name)
+    chance = chances(accuracy, (codes.max() + 1, count), draw)[codes]
+    return draw.random(chance.shape) < chance, np.full(len(codes), accuracy)
+
+
+def _beta(
+    alike: float, accuracy: float, size: tuple[int, int], draw: np.random.Generator
+) -> np.ndarray:
+    """Chances whose intraclass correlation is `alike`."""
+    total = 1 / alike - 1
+    return draw.beta(accuracy * total, (1 - accuracy) * total, size)
+
+
+def _heavy(accuracy: float, size: tuple[int, int], draw: np.random.Generator) -> np.ndarray:
+    many = 0.8 * np.random.default_rng(0).standard_t(3, 100_000)
+    middle = brentq(lambda level: norm.cdf(level + many).mean() - accuracy, -12, 12)
+    return np.asarray(norm.cdf(middle + 0.8 * draw.standard_t(3, size)))
+
+
+def _two_kinds(
+    high: float, low: float, accuracy: float, size: tuple[int, int], draw: np.random.Generator
+) -> np.ndarray:
+    is_known = draw.random(size) < (accuracy - low) / (high - low)
+    return np.where(is_known, high, low)
+
+
+def _gradually(**parts: float) -> Habit:
+    return partial(_gradual, parts=parts)
+
+
+def _each(name: str, chances: Callable[..., np.ndarray], *settings: float) -> Habit:
+    return partial(_of_units, name=name, chances=partial(chances, *settings))
+
+
+HABITS: Final[list[tuple[str, Habit, tuple[float, ...]]]] = [
+    ("none", _gradually(), (0.05,)),
+    ("subject .8, answer .8", _gradually(subject=0.8, answer=0.8), (0.02, 0.05, 0.25, 0.6)),
+    ("subject 2", _gradually(subject=2), (0.05,)),
+    ("subject, two kinds", _each("subject", _two_kinds, 0.5, 0.01), (0.05,)),
+    ("answer, beta .1", _each("answer", _beta, 0.1), (0.05,)),
+    ("answer, beta .3", _each("answer", _beta, 0.3), (0.25,)),
+    ("answer, rises with frequency", _by_frequency, (0.05, 0.25)),
+    ("answer, heavy tails", _each("answer", _heavy), (0.05, 0.25)),
+    ("answer 1.5", _gradually(answer=1.5), (0.02, 0.05, 0.25, 0.6)),
+    ("answer 3", _gradually(answer=3), (0.05,)),
+    ("answer, known to 90 % or hardly", _each("answer", _two_kinds, 0.9, 0.01), (0.05, 0.25, 0.6)),
+    ("answer, always or never", _each("answer", _two_kinds, 1, 0), (0.05, 0.25)),
+    ("subject's family .8", _gradually(family=0.8), (0.05, 0.25, 0.6)),
+    ("answer's family .8", _gradually(answer_family=0.8), (0.05, 0.6)),
+    (
+        "both families .5, subject .5, answer .5",
+        _gradually(family=0.5, answer_family=0.5, subject=0.5, answer=0.5),
+        (0.05, 0.25),
+    ),
+    ("subject's last word .8", _gradually(last_word=0.8), (0.05, 0.25)),
+]
+MORE: Final = 0.03  # of the facts, that the better of two models knows
+
+
+def single(structure: Structure, clusters: np.ndarray, hits: np.ndarray) -> dict[str, np.ndarray]:
+    """The intervals of each mean, [bounds, worlds], drawing these clusters and answers."""
+    rows = pd.DataFrame(hits.astype(float)).add_prefix("world ")
+    names = np.arange(len(rows)).astype(str)
+    about = {"variant": "", "replicate": "", "query_id": names, "subset": "full"}
+    drawn = {"relation": structure.relation, "cluster": clusters, "answer": structure.answer}
+    scoring = Scoring(ScoreParams(bootstrap=200, confidence=1 - LEVEL), seed=0)
+    means = summarise(rows.assign(**about, **drawn), scoring)["default"]["full"]
+    return {
+        mean: np.array(
+            [[numbers[world].get(edge, np.nan) for world in rows] for edge in ("low", "high")]
+        )
+        for mean, numbers in means.items()
+    }
+
+
+def holds(bounds: np.ndarray, truth: float) -> float:
+    """In how many worlds an interval holds the truth, of those that have one."""
+    low, high = bounds[:, ~np.isnan(bounds[0])]
+    return float(((low <= truth) & (truth <= high)).mean()) if len(low) else np.nan
+
+
+def coverage(
+    structure: Structure, name: str, habit: Habit, accuracy: float, count: int
+) -> dict[str, Any]:
+    """Table 3: intervals of single models and of differences, and tests of equal models."""
+    draw = np.random.default_rng([3, round(100 * accuracy), *map(ord, name)])
+    (hits, chance), (others, _), (better, more) = (
+        habit(structure, level, count, draw) for level in (accuracy, accuracy, accuracy + MORE)
+    )
+    sizes = np.bincount(structure.relation)
+    truths = {
+        str(relation): truth
+        for relation, truth in enumerate(np.bincount(structure.relation, chance) / sizes)
+    }
+    macro = float(np.mean([*truths.values()]))
+    truths |= {"macro": macro, "micro": chance.mean()}
+    by_subject, by_family = (
+        single(structure, clusters, hits) for clusters in (structure.subject, structure.family)
+    )
+    shares = {mean: holds(bounds, truths[mean]) for mean, bounds in by_family.items()}
+    of_relations = [shares[str(relation)] for relation in range(len(sizes))]
+    widths = [np.diff(bounds["macro"], axis=0).mean() for bounds in (by_subject, by_family)]
+    alarms, differences = [], []
+    for world in range(count):
+        equal = compare(structure, hits[:, world], others[:, world])
+        alarms.append(equal.p < LEVEL)
+        test = compare(structure, better[:, world], hits[:, world])
+        differences.append((test.low, test.high))
+    gain = float(np.mean(np.bincount(structure.relation, more - chance) / sizes))
+    return {
+        "skill by": name,
+        "accuracy": f"{accuracy:.0%}",
+        "macro, subjects drawn": holds(by_subject["macro"], macro),
+        "families drawn": shares["macro"],
+        "micro": shares["micro"],
+        "mean relation": float(np.mean(of_relations)),
+        "worst relation": min(of_relations),
+        "width, families to subjects": widths[1] / widths[0],
+        "difference": holds(np.array(differences).T, gain),
+        "false alarms": float(np.mean(alarms)),
+    }
+
+
+def compare(structure: Structure, first: np.ndarray, second: np.ndarray) -> TwoWayTest:
+    """Test the difference of two models' macro means."""
+    return paired_test(
+        first.astype(float) - second,
+        (1 / np.bincount(structure.relation))[structure.relation],
+        structure.family,
+        structure.answer,
+        level=LEVEL,
+        confidence=1 - LEVEL,
+    )
+
+
+SKEWED: Final = (  # relations, queries of each, answers, skew; accuracies
+    ((1, 200, 12, 1.5), (0.2, 0.3)),
+    ((1, 200, 30, 2.0), (0.3, 0.3)),
+    ((6, 36, 18, 1.0), (0.2, 0.3)),
+    ((19, 100, 60, 1.5), (0.2, 0.3)),
+)
+
+
+def skewed(
+    shape: tuple[int, int, int, float],
+    accuracies: tuple[float, float],
+    deviation: float,
+    count: int,
+) -> dict[str, Any]:
+    """Table 4: the difference of two models where few answers have most queries."""
+    relations, queries, answers, skew = shape
+    first, second = accuracies
+    draw = np.random.default_rng([4, relations, answers, round(10 * deviation)])
+    habit = _gradually(answer=deviation)
+    alarms, differences = [], []
+    for _ in range(count):
+        world = made(relations, queries, answers, skew, draw)
+        relation = np.repeat(np.arange(relations), queries)
+        codes = np.concatenate([part.answers[:, 0] for part in world]) + answers * relation
+        alone = np.arange(len(codes))
+        answer = pd.factorize(codes)[0]
+        names = {"family": alone, "answer_family": answer, "last_word": alone}
+        structure = Structure(relation, alone, answer, **names)
+        drawn = [habit(structure, level, 1, draw)[0][:, 0] for level in (first, first, second)]
+        alarms.append(compare(structure, drawn[0], drawn[1]).p < LEVEL)
+        test = compare(structure, drawn[2], drawn[0])
+        differences.append((test.low, test.high))
+    bounds = np.array(differences).T
+    return {
+        "queries": f"{relations} × {queries}",
+        "answers": f"{answers}, skew {skew:g}",
+        "skill by answer": f"{deviation:g}",
+        "false alarms": float(np.mean(alarms)),
+        "have an interval": float(np.mean(~np.isnan(bounds[0]))),
+        "difference": holds(bounds, second - first),
     }
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--simulations", type=int, default=400)
-    parser.add_argument("--table", type=int, choices=range(1, 8), help="one table; default: all")
-    arguments = parser.parse_args()
-    size = arguments.simulations
-    tables = {
-        1: lambda: print_table([simulate(*case, size) for case in CASES], 2),
-        2: lambda: print_table([on_medlama(*skills, size) for skills in SKILLS], 2),
-        3: lambda: print_coverage([row for case in coverage.CASES for row in case(size)]),
-        4: lambda: print_table([single_on_medlama(*case, size) for case in ABILITIES], 3),
-        5: lambda: print_table([trusted(*case, size) for case in TRUSTED], 2),
-        6: lambda: print_table([untaught(*world, size) for world in WORLDS], 2),
-        7: lambda: print_table([replicated(count, size) for count in REPLICATES], 1),
+    parser.add_argument("--medlama", type=Path, help="folder of the released files")
+    parser.add_argument("--worlds", type=float, default=1, help="how many times as many")
+    parser.add_argument("--table", type=int, choices=range(1, 5), help="one table; default: all")
+    options = parser.parse_args()
+    structure = (
+        released(options.medlama) if options.medlama else like_medlama(np.random.default_rng(0))
+    )
+
+    def times(count: int) -> int:
+        return max(2, round(options.worlds * count))
+
+    drawn = worlds(structure)
+    powers = (
+        "MedLAMA, 100 a relation",
+        "MedLAMA, 1,000 a relation, answers redrawn",
+        "6 × 36, 18 answers, skew 1, names alike",
+    )
+    habits = ("how usual answers are", "guesses by how usual", "an answer for each family")
+    tables: dict[int, Iterator[dict[str, Any]]] = {
+        1: (
+            row
+            for name, (make, count) in drawn.items()
+            for row in ignorant(name, make, times(count))
+        ),
+        2: (
+            knowing(name, drawn[name][0], times(drawn[name][1]), habit)
+            for name in powers
+            for habit in habits
+        ),
+        3: (
+            coverage(structure, name, habit, accuracy, times(60))
+            for name, habit, accuracies in HABITS
+            for accuracy in accuracies
+        ),
+        4: (skewed(*case, deviation, times(300)) for case in SKEWED for deviation in (0, 0.8)),
     }
-    for number, print_rows in tables.items():
-        if arguments.table in (None, number):
-            print_rows()
+    for number, rows in tables.items():
+        if options.table in (None, number):
+            print_table(rows)
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], counts: int) -> None:
-    """Print rows as a table whose first columns are counts and all others shares."""
-    heads = list(rows[0])
-    print("\n|", " | ".join(heads), "|")
-    print("|" + " ---: |" * len(heads))
-    for row in rows:
-        cells = [str(row[head]) for head in heads[:counts]]
-        shares = [row[head] for head in heads[counts:]]
-        cells += [f"{100 * share:.1f} %" if np.isfinite(share) else "–" for share in shares]
-        print("|", " | ".join(cells), "|")
-
-
-def print_coverage(rows: Sequence[coverage.Row]) -> None:
-    """Print how often intervals hold: one table per unit, one row per metric."""
-    table = pd.DataFrame(rows)
-    sizes = table["queries per cluster"]
-    table["drawn"] += [f", {size} per cluster" if size > 1 else "" for size in sizes]
-    units = table["drawn"].str.extract(r" (\w+)")[0]
-    for _, part in table.groupby(units, sort=False):
-        wide = part.pivot(index="metric", columns="drawn", values="holds")
-        wide = wide.loc[part["metric"].unique(), part["drawn"].unique()]
-        print_table(wide.reset_index().to_dict("records"), 1)
+def print_table(rows: Iterator[Mapping[str, Any]]) -> None:
+    """Print rows as a table, each as it comes: numbers are shares."""
+    for number, row in enumerate(rows):
+        if not number:
+            print("\n|", " | ".join(row), "|")
+            print("|" + " ---: |" * len(row))
+        cells = [
+            value
+            if isinstance(value, str)
+            else f"{100 * value:.0f} %"
+            if np.isfinite(value)
+            else "–"
+            for value in row.values()
+        ]
+        print("|", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,27 +1,61 @@
-"""What bench/significance.py measures, in small: tests by cluster keep their level."""
+"""What bench.significance and bench.coverage measure, in small."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 
-from bench import coverage
-from bench.significance import replicated, simulate
+from bench import coverage, significance
+from bench.significance import IGNORANT, Structure, ignorant, knowing, like_medlama, made
+
+SMALL = partial(made, 3, 40, 12, 1.0)
 
 
-def test_clusters_turned_round_whole_give_no_more_false_alarms_than_promised() -> None:
-    rates = simulate(queries=400, size=20, simulations=12)
-    assert rates["false alarms"] < 0.12  # 1,440 tests of dependent pairs
-    assert rates["query by query"] > 0.15  # what ignoring clusters would claim
-    assert rates["intervals that hold"] > 0.85
-    assert rates["found"] > 0.5
+@pytest.fixture(scope="module")
+def structure() -> Structure:
+    """Six relations like those of MedLAMA."""
+    whole = like_medlama(np.random.default_rng(0))
+    return Structure(*(codes[whole.relation < 6] for codes in whole))
 
 
-def test_of_single_queries_both_ways_are_one() -> None:
-    rates = simulate(queries=150, size=1, simulations=4)
-    assert rates["false alarms"] < 0.12
-    assert rates["query by query"] == pytest.approx(rates["false alarms"], abs=0.1)
+@pytest.mark.parametrize("make", [SMALL, partial(SMALL, of_subject=4), partial(SMALL, named=True)])
+def test_no_ignorant_model_is_often_above_its_shuffled_answers(
+    make: significance.MakeWorld,
+) -> None:
+    for row in ignorant("small", make, 30):
+        assert max(row[model] for model in IGNORANT) <= 0.17  # 5 of 30
+
+
+def test_the_more_facts_are_known_the_more_often_it_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(significance, "KNOWN", (0.0, 0.6))
+    row = knowing("small", SMALL, 10, "one order")
+    assert (row["0% known"], row["60% known"]) == (0, 1)
+
+
+def test_intervals_over_families_hold_more_often_where_skill_goes_by_names(
+    structure: Structure,
+) -> None:
+    habit = significance._gradually(family=0.8)
+    row = significance.coverage(structure, "family", habit, 0.25, 40)
+    assert row["macro, subjects drawn"] < row["families drawn"]
+    assert row["families drawn"] > 0.85
+    assert row["difference"] > 0.8
+    assert row["false alarms"] < 0.2
+
+
+def test_a_habit_has_the_accuracy_that_it_says(structure: Structure) -> None:
+    draw = np.random.default_rng(0)
+    for _, habit, (accuracy, *_) in significance.HABITS:
+        hits, chance = habit(structure, accuracy, 200, draw)
+        by_answer = np.abs(hits.mean(axis=1) - chance)
+        assert by_answer.mean() < 0.03
+        assert hits.mean() == pytest.approx(accuracy, abs=0.03)
 
 
 def test_intervals_that_draw_replicates_hold_more_often() -> None:
-    rates = replicated(5, simulations=40, queries=60)
+    rates = coverage.replicated(5, simulations=40, queries=60)
     assert rates["of both"] > rates["intervals that hold, of clusters alone"]
 
 

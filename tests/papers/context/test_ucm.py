@@ -169,7 +169,7 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                         "query_id": query,
                         "benchmark": "context",
                         "relation": "has",
-                        "subject": "S",
+                        "subject": f"S{triple}",
                         "subject_id": f"S{triple}",
                         "prompt": "[Y]",
                         "answers": ["t", "c"],
