@@ -64,14 +64,10 @@ class Numbers:
         self.numbers = pd.read_csv(folder / "numbers.csv")
         self.tests = pd.read_csv(folder / "differences.csv")
 
-    def row(
-        self, benchmark: str, subset: str, model: str, method: str, metric: str, mean: str = "macro"
-    ) -> pd.Series:  # noqa: PLR0917 — the places of a number, in the order of its table
-        """A mean of a model over relations, or over queries."""
-        wanted = {
-            "benchmark": benchmark, "subset": subset, "relation": mean, "model": model,
-            "method": method, "metric": metric,
-        }  # fmt: skip
+    def row(self, *where: str) -> pd.Series:
+        """A mean of a model: benchmark, subset, model, method, metric, and `micro` if not macro."""
+        columns = ("benchmark", "subset", "model", "method", "metric", "relation")
+        wanted = dict(zip(columns, (*where, "macro"), strict=False))
         found = self.numbers
         for column, value in wanted.items():
             found = found[found[column] == value]
