@@ -114,7 +114,7 @@ def _values(sections: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: value for part in parts for name, value in part.items()}
 
 
-def _states(paths: Iterable[str]) -> dict[str, tuple[int, ...]]:
+def _states(paths: Iterable[str]) -> dict[str, tuple[int, int, int]]:
     """When each file was written, its size, and which file it is; those below folders too."""
     states: dict[str, tuple[int, ...]] = {}
     for path in paths:
