@@ -22,7 +22,7 @@ def ids_of(folder, texts):
 
 
 @pytest.mark.parametrize("budget", [1, 8192])
-@pytest.mark.parametrize("arch", tiny.CAUSAL)
+@pytest.mark.parametrize("arch", [*tiny.CAUSAL, *tiny.RECURRENT])
 def test_log_likelihood_reads_each_text_alone(arch, budget, tiny_model, monkeypatch):
     monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 10_000)
     model = load(tiny_model(arch), "causal")
@@ -112,10 +112,12 @@ def test_endings_are_what_whole_texts_say_and_are_read_once(budget, tiny_model, 
 
 
 @pytest.mark.parametrize("budget", [1, 60, 8192])
-def test_a_shared_prefix_changes_nothing(budget, tiny_model):
-    model = load(tiny_model("gpt2"), "causal")
-    prefix = [*causal.start_ids(model), *ids_of(tiny_model("gpt2"), [PREFIX])[0]]
-    rests = ids_of(tiny_model("gpt2"), RESTS)
+@pytest.mark.parametrize("arch", ["gpt2", *tiny.RECURRENT])
+def test_a_shared_prefix_changes_nothing(arch, budget, tiny_model):
+    model = load(tiny_model(arch), "causal")
+    assert model.keeps_states == (arch == "gpt2")
+    prefix = [*causal.start_ids(model), *ids_of(tiny_model(arch), [PREFIX])[0]]
+    rests = ids_of(tiny_model(arch), RESTS)
     before, after = causal.continuations(model, prefix, rests, budget)
     for rest, scores in zip(rests, after, strict=True):
         row = [*prefix, *rest]

@@ -83,6 +83,13 @@ def missing_shard(folder: Path) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(names))
 
 
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 438000000\n"
+
+
+def text_of(name: str, text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(text) and None
+
+
 def config(**changes: Any) -> Callable[[Path], None]:
     return lambda folder: content(folder / "config.json", **changes)
 
@@ -101,9 +108,19 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "five heads": (config(num_attention_heads=5), "not a multiple of the number of attention"),
     "layers in words": (config(num_hidden_layers="two"), "'num_hidden_layers'"),
     "a configuration that is a list": (
-        lambda folder: (folder / "config.json").write_text("[]") and None,
+        text_of("config.json", "[]"),
         "not the configuration of a known model",
     ),
+    **{
+        f"a configuration {text[:5]}": (text_of("config.json", text), "not a configuration: ")
+        for text in ("", "null", "3", "true", '{"model_type": "bert", "hid', "[" * 100_000)
+    },
+    "brackets in brackets": (text_of("config.json", '{"a":' * 100_000), "not a configuration: "),
+    "other settings": (text_of("tokenizer_config.json", "["), "not a configuration: "),
+    **{
+        f"a pointer for {name}": (text_of(name, POINTER), f"{name}: a pointer of Git LFS")
+        for name in ("config.json", "tokenizer.json", "model.safetensors", "pytorch_model.bin")
+    },
 }
 
 

@@ -1,6 +1,7 @@
 """Checkpoints of every kind load with the head asked for, or are refused in one line."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +26,8 @@ KINDS = {
     "bert-cased": ("masked", "encoder"),
     "encoder": ("encoder",),
 } | {
-    **dict.fromkeys(tiny.MASKED, ("masked", "encoder")),
-    **dict.fromkeys(tiny.CAUSAL, ("causal",)),
+    **dict.fromkeys((*tiny.MASKED, "ibert"), ("masked", "encoder")),
+    **dict.fromkeys((*tiny.CAUSAL, *tiny.RECURRENT), ("causal",)),
     **dict.fromkeys(tiny.SEQ2SEQ, ("seq2seq",)),
 }
 MODEL = transformers.AutoModelForCausalLM
@@ -164,18 +165,139 @@ def test_what_is_no_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path)
         load(tmp_path, "masked")
 
 
-@pytest.mark.parametrize(("arch", "piece"), [("bert", "aspi"), ("bert-cased", "Aspi")])
+UNSAID = (None, {}, {"model_max_length": 128}, {"tokenizer_class": "BertTokenizer"})
+
+
+def with_tokenizer(folder: Path, tmp_path: Path, file: str, settings: object) -> Path:
+    """A copy of a BERT whose tokenizer is one file, and what tokenizer_config.json says."""
+    copy = changed(folder, tmp_path)
+    vocabulary = transformers.AutoTokenizer.from_pretrained(folder).get_vocab()
+    (copy / "tokenizer_config.json").unlink()
+    if settings is not None:
+        (copy / "tokenizer_config.json").write_text(json.dumps(settings))
+    if file == "vocab.txt":
+        (copy / "tokenizer.json").unlink()
+        (copy / file).write_text("\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n")
+    return copy
+
+
+@pytest.mark.parametrize("arch", ["bert", "bert-cased"])
+@pytest.mark.parametrize("file", ["vocab.txt", "tokenizer.json"])
+@pytest.mark.parametrize("settings", UNSAID, ids=str)
 def test_a_vocabulary_alone_shows_whether_it_is_cased(
-    tiny_model: TinyModel, tmp_path: Path, arch: str, piece: str
+    tiny_model: TinyModel, tmp_path: Path, arch: str, file: str, settings: object
 ) -> None:
-    folder = changed(tiny_model(arch), tmp_path)
-    vocabulary = load(folder, "masked").tokenizer.get_vocab()
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (folder / name).unlink()
-    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)) + "\n")
+    folder = with_tokenizer(tiny_model(arch), tmp_path, file, settings)
     model = load(folder, "masked")
-    assert model.tokenizer.tokenize("Aspirin")[0] == piece
+    assert model.tokenizer.tokenize("Aspirin")[0] == ("aspi" if arch == "bert" else "Aspi")
     assert model.max_length == 128  # the tokenizer says 1e30
+    model.tokenizer.save_pretrained(tmp_path / "saved")  # as a rewired copy is
+    saved = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
+    assert saved.tokenize("Aspirin") == model.tokenizer.tokenize("Aspirin")
+
+
+@pytest.mark.parametrize("file", ["vocab.txt", "tokenizer.json"])
+def test_a_file_that_says_whether_it_is_cased_decides(
+    tiny_model: TinyModel, tmp_path: Path, file: str
+) -> None:
+    folder = with_tokenizer(tiny_model("bert-cased"), tmp_path, file, {"do_lower_case": True})
+    assert load(folder, "masked").tokenizer.tokenize("SNCA")[0] == "s"
+
+
+LEFT_OVER = (  # what checkpoints hold besides a body's weights: {} is the body, () a layer of it
+    *("classifier.weight", "score.weight", "v_head.summary.weight", "cls.seq_relationship.weight"),
+    *("qa_outputs.weight", "lm_predictions.lm_head.bias", "{}.pooler.dense.weight"),
+    *("{}.embeddings.position_ids", "{}.embeddings.word_embeddings._weight", "().attn.bias"),
+    *("().attention.masked_bias", "().rotary_emb.inv_freq", "encoder.version"),
+)
+
+
+def with_weights(folder: Path, tmp_path: Path, *names: str) -> tuple[Path, list[str]]:
+    """A copy of a checkpoint with more weights, and their names."""
+    copy = changed(folder, tmp_path)
+    weights = load_file(copy / "model.safetensors")
+    inside = next(name for name in weights if ".0." in name)
+    body, layer = inside.split(".")[0], inside[: inside.index(".0.") + 2]
+    added = [name.replace("{}", body).replace("()", layer) for name in names]
+    more = {name: torch.ones(tiny.SIZE, tiny.SIZE) for name in added}
+    save_file(weights | more, copy / "model.safetensors", {"format": "pt"})
+    return copy, added
+
+
+@pytest.mark.parametrize("arch", KINDS)
+def test_heads_and_what_networks_compute_by_themselves_may_stay_unread(
+    tiny_model: TinyModel, tmp_path: Path, arch: str
+) -> None:
+    folder, _ = with_weights(tiny_model(arch), tmp_path, *LEFT_OVER)
+    assert inspect(folder).kinds == KINDS[arch]
+    for kind in KINDS[arch]:
+        load(folder, kind)
+
+
+@pytest.mark.parametrize("arch", KINDS)
+def test_a_weight_of_the_body_that_is_not_read_is_refused_by_name(
+    tiny_model: TinyModel, tmp_path: Path, arch: str
+) -> None:
+    folder, (name,) = with_weights(tiny_model(arch), tmp_path, "().attention.distances.weight")
+    for read in (inspect, *(lambda folder, kind=kind: load(folder, kind) for kind in KINDS[arch])):
+        end = re.escape(name.rpartition("layers.")[2])  # Gemma 3 renames what is before
+        with pytest.raises(BadInput, match=rf"1 weights are not read .*{end}\)"):
+            read(folder)
+
+
+DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "decoder_layers")
+
+
+@pytest.mark.parametrize("arch", [arch for arch in KINDS if arch not in ("albert", "gemma3")])
+@pytest.mark.parametrize("layers", [-1, 0, 1])
+def test_a_configuration_of_fewer_layers_is_refused(
+    tiny_model: TinyModel, tmp_path: Path, arch: str, layers: int
+) -> None:
+    content = json.loads((tiny_model(arch) / "config.json").read_text())
+    fewer = {name: layers for name in DEPTHS if name in content}
+    folder = changed(tiny_model(arch), tmp_path, **fewer, layer_types=None)
+    for kind in KINDS[arch]:
+        with pytest.raises(BadInput):
+            load(folder, kind)
+
+
+def test_the_first_layers_alone_are_read_if_asked_for(tiny_model: TinyModel) -> None:
+    assert len(load(tiny_model("bert"), "masked", layers=1).model.bert.encoder.layer) == 1
+
+
+@pytest.mark.parametrize("arch", tiny.MASKED)
+def test_a_masked_model_that_reads_one_side_is_refused(
+    tiny_model: TinyModel, tmp_path: Path, arch: str
+) -> None:
+    folder = changed(tiny_model(arch), tmp_path, is_decoder=True)
+    for read in (inspect, lambda folder: load(folder, "masked")):
+        with pytest.raises(BadInput, match="is_decoder hides from a masked model"):
+            read(folder)
+
+
+def test_a_causal_model_that_reads_both_sides_is_refused(tmp_path: Path) -> None:
+    tiny.model("bert-generation", tmp_path / "model")
+    with pytest.raises(BadInput, match="a token's output depends on later ones"):
+        load(tmp_path / "model", "causal")
+
+
+def test_a_masked_model_needs_a_mask_token(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("bert"), tmp_path)
+    path = folder / "tokenizer_config.json"
+    generic = {"mask_token": None, "tokenizer_class": "PreTrainedTokenizerFast"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | generic))
+    with pytest.raises(BadInput, match="its tokenizer has no mask token"):
+        load(folder, "masked")
+
+
+def test_a_configuration_with_a_byte_order_mark_is_read(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = changed(tiny_model("gpt2"), tmp_path)
+    for name in ("config.json", "generation_config.json"):
+        (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
+    assert inspect(folder).kinds == ("causal",)
+    load(folder, "causal")
 
 
 def test_precision_is_a_parameter(tiny_model: TinyModel) -> None:
@@ -187,6 +309,15 @@ def test_precision_is_a_parameter(tiny_model: TinyModel) -> None:
 def test_a_device_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
     with pytest.raises(BadInput, match="cuda is not there"):
         load(tiny_model("bert"), "encoder", EngineParams(device="cuda"))
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "auto", " ", "1e3", "9" * 30])
+def test_what_is_no_number_of_threads_is_refused(
+    monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    with pytest.raises(BadInput, match=r"OMP_NUM_THREADS: .* is no number of threads"):
+        use_threads()
 
 
 def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,6 +490,19 @@ def test_pickled_code_in_weights_is_never_run(tiny_model: TinyModel, tmp_path: P
     with pytest.raises(BadInput, match="its files hold other things than weights"):
         load(folder, "masked")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("arch", ["bert", "gpt2"])
+@pytest.mark.parametrize("setting", ["return_dict", "use_cache"])
+def test_settings_of_outputs_change_nothing(
+    tiny_model: TinyModel, tmp_path: Path, arch: str, setting: str
+) -> None:
+    folder = changed(tiny_model(arch), tmp_path, **{setting: False})
+    head = inspect(folder).kinds[0]
+    ids = torch.tensor([[1, 5, 6, 7]])
+    with torch.no_grad():
+        actual, expected = (load(f, head).model(ids).logits for f in (folder, tiny_model(arch)))
+    assert torch.equal(actual, expected)
 
 
 def test_an_adapter_is_not_left_out_silently(tiny_model: TinyModel, tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ CAUSAL = (
     *("gpt2", "llama", "mistral", "qwen3", "gemma3", "gemma3_text"),
     *("gpt_neox", "opt", "phi", "biogpt"),
 )
+# Causal models that keep other things of a text than keys and values of each token and layer.
+RECURRENT = (
+    *("mamba", "mamba2", "rwkv", "recurrent_gemma"),
+    *("lfm2", "falcon_h1", "qwen3_next", "llama4_text"),
+)
 SEQ2SEQ = ("t5", "flan-t5", "bart", "pegasus")
 
 
@@ -136,14 +141,17 @@ def _gemma_tokenizer() -> Any:
     return _joined_tokenizer(transformers.GemmaTokenizer, specials)
 
 
+def _roberta_tokenizer() -> Any:
+    return _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS)
+
+
 _ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 _TOKENIZERS: dict[str, Callable[[], Any]] = {
     "bert": lambda: _bert_tokenizer(lower=True),
     "bert-cased": lambda: _bert_tokenizer(lower=False),
     "encoder": lambda: _bert_tokenizer(lower=True),
-    "roberta": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
-    "bart": lambda: _byte_tokenizer(transformers.RobertaTokenizer, _ROBERTA_SPECIALS),
-    "gpt2": _gpt2_tokenizer,
+    **dict.fromkeys(("roberta", "bart", "ibert"), _roberta_tokenizer),
+    **dict.fromkeys(("gpt2", "bert-generation", *RECURRENT), _gpt2_tokenizer),
     "llama": _llama_tokenizer,
     "mistral": _llama_tokenizer,
     "gemma3_text": _gemma_tokenizer,
@@ -241,13 +249,46 @@ def _gemma3(tokenizer: Any) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config)
 
 
+_MAMBA: dict[str, Any] = {"state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1}
+_RECURRENT: dict[str, dict[str, Any]] = {
+    "mamba": {"state_size": 8},
+    "mamba2": _MAMBA,
+    "rwkv": {"attention_hidden_size": SIZE, "context_length": POSITIONS},
+    "recurrent_gemma": {"lru_width": SIZE, "attention_window_size": 6, "num_hidden_layers": 3},
+    "lfm2": {"layer_types": ["conv", "full_attention"], "block_multiple_of": 8},
+    "falcon_h1": {
+        "mamba_d_ssm": SIZE,
+        "mamba_n_heads": 4,
+        "mamba_d_head": 8,
+        "mamba_d_state": 8,
+        "mamba_chunk_size": 8,
+    },
+    "qwen3_next": {
+        "layer_types": ["linear_attention", "full_attention"],
+        **{f"linear_{part}_head_dim": 8 for part in ("key", "value")},
+        **{f"linear_num_{part}_heads": 2 for part in ("key", "value")},
+        **{"num_experts": 2, "num_experts_per_tok": 1},
+        **{f"{part}intermediate_size": 16 for part in ("moe_", "shared_expert_")},
+    },
+    "llama4_text": {
+        "attention_chunk_size": 6,
+        "intermediate_size_mlp": 2 * SIZE,
+        "num_local_experts": 2,
+    },
+}
 _NETWORKS: dict[str, Callable[[Any], Any]] = {
     "bert": _masked("bert"),
     "bert-cased": _masked("bert"),
     "encoder": _network_of_family("AutoModel", "bert"),
     "roberta": _masked("roberta", type_vocab_size=1, max_position_embeddings=POSITIONS + 2),
     "bart": _seq2seq("bart", **_BART, start="eos_token_id"),
+    "ibert": _masked("ibert", type_vocab_size=1, max_position_embeddings=POSITIONS + 2),
+    "bert-generation": _causal("bert-generation", is_decoder=False),
     "gpt2": _causal("gpt2"),
+    **{
+        kind: _causal(kind, **{**({} if kind in ("mamba", "mamba2") else _GROUPED), **more})
+        for kind, more in _RECURRENT.items()
+    },
     "llama": _causal("llama", **_GROUPED),
     "mistral": _causal("mistral", sliding_window=6, **_GROUPED),
     "qwen3": _causal("qwen3", **_GROUPED),

@@ -4,6 +4,7 @@ import torch
 import transformers
 
 from helpers import probing, tiny
+from helpers.generation import with_setting
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import seq2seq
@@ -128,23 +129,24 @@ def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
     assert predictions["hit"].tolist() == [True, False]
 
 
-@pytest.mark.parametrize("uses_own", [False, True])
-def test_a_checkpoints_own_settings_hold_if_asked_for(uses_own, tiny_model, monkeypatch):
-    prober = method(tiny_model("t5"), own_settings=uses_own, beams=2)
-    network, settings_used = prober.model.model, []
-    network.generation_config.no_repeat_ngram_size = 3
-    run = network.generate
-
-    def generate(*args, **more):
-        settings_used.append(more["generation_config"])
-        return run(*args, **more)
-
-    monkeypatch.setattr(network, "generate", generate)
+def test_a_checkpoints_own_settings_hold_if_asked_for(tiny_model, tmp_path):
+    folders = [
+        tiny_model("t5"),
+        with_setting(
+            tiny_model("t5"), tmp_path / "t5", "generation_config.json", "suppress_tokens"
+        ),
+    ]
     queries = probing.queries(PROMPTS[:1], ANSWERS)
-    prober.predict(probing.task(queries, probing.candidates(), 10), "")
-    assert [
-        (generation.no_repeat_ngram_size, generation.num_beams) for generation in settings_used
-    ] == [(3 if uses_own else None, 2)]
+
+    def scores(folder, **settings):
+        prober = method(folder, beams=2, **settings)
+        return prober.predict(probing.task(queries, probing.candidates(), 10), "")["score"].tolist()
+
+    plain, others = (scores(folder) for folder in folders)
+    assert plain == others
+    for settings in ({"own_settings": True}, {"script": "released"}):
+        plain, others = (scores(folder, **settings) for folder in folders)
+        assert plain != others
 
 
 def test_as_released_a_prompt_longer_than_the_window_is_refused(tiny_model):

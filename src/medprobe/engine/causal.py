@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 import torch
+from transformers import PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from medprobe.core.errors import BadInput
@@ -156,6 +157,9 @@ def continuations(
         The log-probabilities of the prefix's tokens, without the first, and for each suffix those
         of its tokens.
     """
+    if not model.keeps_states:
+        rows = log_likelihood(model, [[*prefix, *suffix] for suffix in suffixes], budget)
+        return rows[0][: len(prefix) - 1], [row[len(prefix) - 1 :] for row in rows]
     with torch.inference_mode():
         encoder_output = _encoded(model, source) if source else {}
         ids = torch.tensor([list(prefix)], device=model.device)
@@ -224,7 +228,10 @@ def _token_log_probs(
 
 def body(model: Model) -> torch.nn.Module:
     """Return the part of the network that its head works on."""
-    decoder: torch.nn.Module = model.model.get_decoder()  # OPT's head passes its base model by
+    network = model.model
+    decoder: torch.nn.Module = network.get_decoder()  # OPT's head passes its base model by
+    if decoder is network:  # Llama 4's name for its body is not where its body is
+        decoder = next(p for p in network.children() if isinstance(p, PreTrainedModel))
     return decoder
 
 

@@ -8,6 +8,8 @@ are read as safetensors or by torch's safe loader.
 import json
 import logging
 import pickle
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +43,18 @@ TOKENIZERS: Final = (  # a checkpoint has at least one of these files
     *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
 )
 SHARE: Final = 0.5  # of a model's embeddings that its tokenizer must use, to be its own
+BERT_NORMALIZER: Final = {  # setting of a tokenizer → its name in tokenizer.json
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "handle_chinese_chars",
+}
+LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+MAX_LISTED: Final = 3  # names of weights that an error lists
+# What no method reads (a pooler), and what networks compute by themselves, in old files.
+UNREAD: Final = re.compile(
+    r"\bpooler\b|\b(attn|attention)\.bias$|\.version$|\._\w+$|(position_ids|token_type_ids|inv_freq"
+    r"|masked_bias|(cos|sin)_cached|embed_positions\.weights|num_batches_tracked)$"
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,9 @@ def inspect(folder: Path) -> Checkpoint:
             belong together.
     """
     config = read_config(folder)
-    placement = {"device_map": "meta"} if find_spec("accelerate") else {"dtype": "auto"}
+    placement: dict[str, Any] = (
+        {"device_map": "meta"} if find_spec("accelerate") else {"dtype": "auto"}
+    )
     with torch.random.fork_rng(devices=[]):  # transformers draws the weights that are missing
         missing: dict[str, tuple[str, ...]] = {
             head: read_model(folder, head, config, **placement)[1] for head in heads(config)
@@ -101,17 +117,49 @@ def read_config(folder: Path) -> Any:
         raise BadInput(folder, "it holds an adapter, which is not merged", remedy)
     if not path.is_file():
         raise BadInput(folder, "no config.json, so this is no checkpoint")
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and _is_pointer(file):
+            raise BadInput(file, "a pointer of Git LFS, not the file itself", "run `git lfs pull`")
+    content = read_object(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         if "model_type" not in content and "type_vocab_size" in content:
             content["model_type"] = "bert"  # BERT's first files, before there were other types
-        return transformers.AutoConfig.for_model(**content)
+        config = transformers.AutoConfig.for_model(**content)
     except Exception as error:  # of transformers' many configurations
         if "auto_map" in content:
             problem = f"a {content.get('model_type')} model comes with code of its own"
             raise BadInput(path, problem, "such code is never run: choose another model") from error
         problem = f"not the configuration of a known model: {first_line(error)}"
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
+    if "masked" in heads(config) and getattr(config, "is_decoder", False):
+        problem = "is_decoder hides from a masked model what is behind its mask"
+        raise BadInput(path, problem, "set is_decoder: false, or choose another model")
+    config.return_dict = True  # some say no, and outputs are read by name
+    return config
+
+
+def _is_pointer(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(LFS_POINTER)) == LFS_POINTER
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read the JSON object of a configuration, with numbers as transformers writes them.
+
+    Raises:
+        BadInput: The file is broken.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        return dict(json.loads(text, object_hook=_special_float))
+    except (ValueError, TypeError, RecursionError) as error:
+        problem = f"not a configuration: {first_line(error)}"
+        raise BadInput(path, problem, "fetch the checkpoint again") from error
+
+
+def _special_float(value: dict[str, Any]) -> Any:
+    """Return the number that transformers writes as an object, since JSON has none, or `value`."""
+    return float(value["__float__"]) if value.keys() == {"__float__"} else value
 
 
 def count_layers(folder: Path) -> int:
@@ -154,9 +202,16 @@ def count_parameters(folder: Path, head: Head) -> int:
 
 
 def read_model(
-    folder: Path, head: Head, config: Any, **placement: Any
+    folder: Path, head: Head, config: Any, *, is_whole: bool = True, **placement: Any
 ) -> tuple[Any, tuple[str, ...]]:
     """Read a checkpoint's weights by transformers, which also gets `placement`.
+
+    Args:
+        folder: The checkpoint.
+        head: Which head.
+        config: Its configuration.
+        is_whole: The network must read all weights of the body that the files have.
+        **placement: As `from_pretrained` takes it.
 
     Returns:
         The model and the names of the weights that its files lack, except those that no method
@@ -171,6 +226,7 @@ def read_model(
             config=config,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
+            generation_config=transformers.GenerationConfig(),  # `load` reads the checkpoint's
             local_files_only=True,
             trust_remote_code=False,
             **placement,
@@ -189,14 +245,30 @@ def read_model(
         if name.startswith(required):
             problem = f"{name} is of shape {tuple(shape)}, config.json says {tuple(expected)}"
             raise BadInput(folder, problem, "fetch the checkpoint again")
+    unread = [name for name in sorted(info["unexpected_keys"]) if _is_of_body(model, name)]
+    if is_whole and unread:
+        problem = f"{len(unread)} weights are not read by the model of config.json"
+        remedy = "take the config.json that belongs to them, or choose another model"
+        raise BadInput(folder, f"{problem} ({listed(unread)})", remedy)
     missing = sorted(info["missing_keys"])
     return model, tuple(n for n in missing if n.startswith(required) and "pooler." not in n)
+
+
+def _is_of_body(model: Any, name: str) -> bool:
+    """Return whether a weight of this name would change what the body of a model computes."""
+    part = name.removeprefix(f"{model.base_model_prefix}.").partition(".")[0]
+    return part in dict(model.base_model.named_children()) and not UNREAD.search(name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names of a list."""
+    return ", ".join(names[:MAX_LISTED]) + (" …" if len(names) > MAX_LISTED else "")
 
 
 def load_tokenizer(folder: Path, config: Any) -> Any:
     """Load a checkpoint's fast tokenizer, with a padding token.
 
-    Where only a vocab.txt says what it is, it is cased if the vocabulary holds capital letters
+    Where no file says whether it is cased, it is if the vocabulary holds capital letters
     (transformers would lower-case in any case).
 
     Raises:
@@ -212,8 +284,10 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
             config=config,
             local_files_only=True,
             trust_remote_code=False,
-            **_casing(folder),
+            **_casing(folder, config),
         )
+    except BadInput:
+        raise
     except Exception as error:  # the tokenizers' library raises nothing narrower
         raise BadInput(folder, f"no tokenizer that can be read: {first_line(error)}") from error
     if not tokenizer.is_fast:
@@ -252,14 +326,25 @@ def write_lower_case(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _casing(folder: Path) -> dict[str, bool]:
-    """`do_lower_case` for a tokenizer of which there is nothing but the vocabulary."""
-    described = ("tokenizer.json", "tokenizer_config.json")
-    path = folder / VOCABULARY
-    if any((folder / name).is_file() for name in described) or not path.is_file():
-        return {}
-    words = path.read_text(encoding="utf-8").split("\n")
-    return {"do_lower_case": all(word == word.lower() or word[0] == "[" for word in words)}
+def _casing(folder: Path, config: Any) -> dict[str, Any]:
+    """Settings of a tokenizer of BERT's kind that tokenizer_config.json does not say.
+
+    transformers has defaults for them, whatever tokenizer.json says.
+    """
+    path = folder / "tokenizer_config.json"
+    said = read_object(path) if path.is_file() else {}
+    found: dict[str, Any] = {}
+    if (path := folder / "tokenizer.json").is_file():
+        if b"BertNormalizer" in (content := path.read_bytes()):
+            said_there = json.loads(content)["normalizer"] or {}
+            found = {name: said_there.get(there) for name, there in BERT_NORMALIZER.items()}
+    elif (path := folder / VOCABULARY).is_file():
+        words = path.read_text(encoding="utf-8").split("\n")
+        lowers = all(word == word.lower() or word[0] == "[" for word in words)
+        found = {"do_lower_case": getattr(config, "do_lower_case", lowers)}
+    return {
+        name: value for name, value in found.items() if value is not None and said.get(name) is None
+    }
 
 
 def _check_vocabulary(folder: Path, tokenizer: Any, embedded: int) -> None:

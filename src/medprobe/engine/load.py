@@ -6,13 +6,15 @@ import platform
 import weakref
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 import transformers
+from transformers import DynamicCache, GenerationConfig
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import ScratchFolder
@@ -20,11 +22,14 @@ from medprobe.core.params import EngineParams
 from medprobe.engine.inspection import (
     Head,
     MissingHead,
+    first_line,
     heads,
     inspect,
+    listed,
     load_tokenizer,
     read_config,
     read_model,
+    read_object,
 )
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
@@ -32,9 +37,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 UNLIMITED: Final = 512  # tokens, for models with relative positions and no limit of their own
 CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
-MAX_LISTED: Final = 3  # names of missing weights that an error lists
 PER_LAYER: Final = ("layer_types", "attention_window")  # lists of a configuration
 LARGE: Final = ("causal", "seq2seq")  # heads of models that are spread or quantised
+PLAIN_LAYERS: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and no more
+LATER_TOKENS: Final = 0.01  # of the largest output: more than rounding changes
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
 
 
@@ -58,11 +64,33 @@ class Model:
     dtype: torch.dtype
     max_length: int  # tokens in its window, special ones counted
     token_budget: int  # tokens in a batch, padding counted
+    own_settings: dict[str, Any] = field(default_factory=dict)  # the checkpoint's, for writing
+    keeps_states: bool = True  # it can read on from the keys and values of each token and layer
 
     @property
     def config(self) -> Any:
         """The configuration of the part for text, which may be part of a larger one."""
         return self.model.config.get_text_config()
+
+    def generation_config(self, *, own_settings: bool, **settings: Any) -> GenerationConfig:
+        """Return the configuration of `generate` for these settings.
+
+        The checkpoint's settings, such as n-grams that may not come twice, hold next to them only
+        if `own_settings`. A model that does not keep states reads whole texts.
+
+        Raises:
+            BadInput: They are no settings of `generate`.
+        """
+        try:
+            return GenerationConfig(
+                **(self.own_settings if own_settings else {"top_k": 0})
+                | {"pad_token_id": self.tokenizer.pad_token_id, "return_dict_in_generate": True}
+                | {"output_scores": True, **settings}
+                | ({} if self.keeps_states else {"use_cache": False})
+            )
+        except (ValueError, TypeError) as error:
+            problem = f"its generation settings cannot be used: {first_line(error)}"
+            raise BadInput(self.name, problem, "set own_settings: false") from error
 
 
 def load(
@@ -101,10 +129,9 @@ def load(
         config.num_labels = labels
     if layers is not None:
         _cut_layers(folder, config, layers)
-    model, missing = read_model(folder, head, config, **placement)
+    model, missing = read_model(folder, head, config, is_whole=layers is None, **placement)
     if missing:
-        names = ", ".join(missing[:MAX_LISTED]) + (" …" if len(missing) > MAX_LISTED else "")
-        problem = f"{len(missing)} weights of the {head} model are missing ({names})"
+        problem = f"{len(missing)} weights of the {head} model are missing ({listed(missing)})"
         raise MissingHead(inspect(folder), problem)
     if head == "encoder" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # no method reads it, and some checkpoints come without
@@ -113,15 +140,38 @@ def load(
     _check_weights(folder, model)
     device = choose_device(engine.device)
     tokenizer = load_tokenizer(folder, config)
+    if head == "masked" and tokenizer.mask_token is None:
+        remedy = "name its mask_token in tokenizer_config.json"
+        raise BadInput(folder, "its tokenizer has no mask token", remedy)
     length = _window(model, tokenizer)
     if "device_map" not in placement:
         model = model.to(device)
     model.eval()
+    keeps_states = head != "causal" or _keeps_states(folder, model, device)
     model.get_input_embeddings().register_forward_hook(_count_tokens)
     for part in {model, model.base_model} if head == "classifier" else {model}:
         part.register_forward_hook(partial(_check_outputs, folder.name))
     budget = engine.token_budget or token_budget(device, config)
-    return Model(folder.name, model, tokenizer, device, placement["dtype"], length, budget)
+    return Model(
+        *(folder.name, model, tokenizer, device, placement["dtype"], length, budget),
+        own_settings=_own_settings(folder),
+        keeps_states=keeps_states,
+    )
+
+
+def _own_settings(folder: Path) -> dict[str, Any]:
+    """Return a checkpoint's generation settings, which config.json has where it is alone.
+
+    Raises:
+        BadInput: The file is broken.
+    """
+    path = folder / "generation_config.json"
+    if not path.is_file():
+        path = folder / "config.json"
+    content = read_object(path)
+    content = (content.get("text_config") or {}) | content
+    known = GenerationConfig().__dict__
+    return {name: content[name] for name in known if content.get(name) is not None}
 
 
 def _cut_layers(folder: Path, config: Any, layers: int) -> None:
@@ -209,6 +259,30 @@ def _in_memory(module: torch.nn.Module) -> AbstractContextManager[None]:
     return align_module_device(module)
 
 
+def _keeps_states(folder: Path, model: Any, device: torch.device) -> bool:
+    """Return whether all that a causal model keeps of a text is keys and values of each token.
+
+    Others, such as recurrent networks, read whole texts.
+
+    Raises:
+        BadInput: It cannot be run, or a token's output depends on later ones.
+    """
+    try:
+        with torch.inference_mode():
+            out = model(torch.tensor([[0, 0], [0, 1]], device=device), use_cache=True)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # of transformers' many models
+        raise BadInput(folder, f"the model cannot be run: {first_line(error)}") from error
+    one, other = out.logits[:, 0].float()
+    if (one - other).abs().max() > LATER_TOKENS * one.abs().max():
+        problem = "a causal model, and yet a token's output depends on later ones"
+        raise BadInput(folder, problem, "set is_decoder: true in config.json if it has it")
+    cache = out.get("past_key_values")
+    is_plain = type(cache) is DynamicCache and PLAIN_LAYERS.issuperset(map(type, cache.layers))
+    return is_plain and not getattr(model.config.get_text_config(), "attention_chunk_size", None)
+
+
 def _count_tokens(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
     token_counter["tokens"] += output[..., 0].numel()
 
@@ -240,10 +314,17 @@ def use_threads() -> int:
 
     It is OMP_NUM_THREADS where that is set; otherwise the cores of the affinity mask, or of the
     control group's quota where that is less. Threads beyond free cores make everything slower.
+
+    Raises:
+        BadInput: OMP_NUM_THREADS is no number of threads.
     """
     threads = os.environ.get("OMP_NUM_THREADS", "")
-    count = int(threads.split(",")[0]) if threads else min(_affinity(), _quota())
-    torch.set_num_threads(count)
+    try:
+        count = int(threads.split(",")[0]) if threads else min(_affinity(), _quota())
+        torch.set_num_threads(count)
+    except (ValueError, RuntimeError) as error:
+        problem = f"{threads!r} is no number of threads"
+        raise BadInput("OMP_NUM_THREADS", problem, "set it to 1 or more, or unset it") from error
     return count
 
 
@@ -290,6 +371,6 @@ def _window(model: Any, tokenizer: Any) -> int:
         limits.append(positions)
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
-            limits.append(part.num_embeddings - part.padding_idx - 1)  # RoBERTa starts after it
+            limits.append(len(part.weight) - part.padding_idx - 1)  # RoBERTa starts after it
     length = min(limits)
     return int(length) if length < 1_000_000 else UNLIMITED

@@ -4,13 +4,11 @@ T5's family reads a sentinel in the slot and writes the sentinels with what they
 reads a mask there and writes the whole text again.
 """
 
-import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import torch
-from transformers import GenerationConfig
 
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import compute_in_batches, pad_rows
@@ -100,19 +98,14 @@ def generate(
     sentinels = writes_sentinels(model)
     start = frames[0].target.before[: 2 if sentinels else 1 + _bos(model)]
     ends = {model.tokenizer.eos_token_id, *(frames[0].target.after if sentinels else ())}
-    if not checkpoint_settings:
-        model.model.generation_config = GenerationConfig()
-    config = copy.deepcopy(model.model.generation_config)
-    config.update(
+    config = model.generation_config(
+        own_settings=checkpoint_settings,
         num_beams=beams,
         num_return_sequences=beams,
         max_new_tokens=cap,
         do_sample=False,
         eos_token_id=sorted(ends),
-        pad_token_id=model.tokenizer.pad_token_id,
         decoder_start_token_id=start[0],
-        return_dict_in_generate=True,
-        output_scores=True,
     )
     counts = [beams * cap // STEPS_KEPT + 1] * len(frames)
 

@@ -89,15 +89,15 @@ def text_of(model: Model, ids: Sequence[int], front: str) -> str:
 
 def _generated(model: Model, source: list[int], beams: int) -> tuple[list[list[int]], list[float]]:
     ids = torch.tensor([source], device=model.device)
-    out: Any = model.model.generate(
-        ids,
-        attention_mask=torch.ones_like(ids),
+    config = model.generation_config(
+        own_settings=True,
         num_beams=beams,
         num_return_sequences=beams,
         max_length=len(source) + MORE,
         do_sample=False,
-        return_dict_in_generate=True,
-        output_scores=True,
+    )
+    out: Any = model.model.generate(
+        ids, attention_mask=torch.ones_like(ids), generation_config=config
     )
     return out.sequences.tolist(), out.sequences_scores.tolist()
 

@@ -10,12 +10,13 @@ import torch
 import transformers
 from click.testing import CliRunner
 
-from helpers import probing, tiny
+from helpers import generation, probing, tiny
 from helpers.typos import check_typo, edited, own_params
 from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
+from medprobe.engine import causal
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.extensions.chat import prompt_texts, writing
@@ -177,6 +178,27 @@ def test_free_answers_do_not_depend_on_batches(arch, samples, tiny_model):
     assert together["score"].to_numpy() == pytest.approx(alone["score"].to_numpy(), abs=1e-4)
 
 
+@pytest.mark.parametrize("arch", [*tiny.CAUSAL, *tiny.RECURRENT])
+def test_the_score_of_a_text_is_its_likelihood(arch, tiny_model):
+    model = load(tiny_model(arch), "causal")
+    (slot,) = prompt_texts.slots(model, ["Aspirin treats [Y]"], ["q0"], "\n", has_start=False)
+    way = writing.WritingSettings(3, 0, None, cap=3, own_settings=False, seed=0, one_line=False)
+    texts = []
+    write_text = writing._text
+
+    def note(tokenizer, ids, ends, **more):
+        count = next((i + 1 for i, token in enumerate(ids) if token in ends), len(ids))
+        texts.append([*ids[:count]])
+        return write_text(tokenizer, ids, ends, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "_text", note)
+        (written,) = writing.write(model, [(slot, ())], ["q0"], way)
+    slow = causal.log_likelihood(model, [[*slot.before, *ids] for ids in texts], 1)
+    scores = [sum(row[len(slot.before) - 1 :]) for row in slow]
+    assert [score for _, score, _ in written] == pytest.approx(sorted(scores)[::-1], abs=1e-4)
+
+
 @pytest.mark.parametrize("samples", [0, 4])
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
 def test_a_prompt_is_read_once_for_all_texts_behind_it(arch, samples, tiny_model, monkeypatch):
@@ -221,9 +243,32 @@ def test_draws_are_the_seeds_and_their_shares_the_scores(tiny_model):
     assert first_draw.groupby("query_id")["score"].sum().tolist() == pytest.approx([1.0] * 4)
 
 
-def test_a_checkpoints_own_settings_hold_if_asked_for_but_its_ends_always(tiny_model):
-    model = load(tiny_model("gpt2"), "causal")
-    model.model.generation_config.update(repetition_penalty=1.5, eos_token_id=[3, 4])
+@pytest.mark.parametrize("field", generation.FIELDS)
+def test_a_checkpoints_generation_settings_change_nothing(field, tiny_model, tmp_path):
+    def texts(folder):
+        model = load(folder, "causal")
+        (slot,) = prompt_texts.slots(model, ["Aspirin treats [Y]"], ["q0"], "\n", has_start=False)
+        for samples in (0, 3):
+            way = writing.WritingSettings(2, samples, None, cap=4, own_settings=False, seed=0)
+            yield writing.write(model, [(slot, ())], ["q0"], way)
+
+    expected = [*texts(tiny_model("llama"))]
+    for file in ("generation_config.json", "config.json"):
+        if (file, field) == ("config.json", "compile_config"):
+            continue  # transformers makes no network of it
+        changed = generation.with_setting(tiny_model("llama"), tmp_path / file, file, field)
+        assert [*texts(changed)] == expected
+
+
+def test_every_generation_setting_is_tried():
+    assert set(generation.FIELDS) == set(generation.VALUES)
+
+
+def test_own_settings_hold_if_asked_for_and_a_checkpoints_ends_always(tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model("gpt2"), tmp_path / "gpt2")
+    settings = {"repetition_penalty": 1.5, "eos_token_id": [3, 4]}
+    (folder / "generation_config.json").write_text(json.dumps(settings))
+    model = load(folder, "causal")
     slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
     for uses_own in (False, True):
         way = writing.WritingSettings(3, 2, 0.5, cap=4, own_settings=uses_own, seed=0)
@@ -267,6 +312,12 @@ def test_all_combinations_are_passes_and_a_template_is_used_where_there_is_one(
     ]
 
 
+def test_a_template_with_names_alone_is_refused(chat_model):
+    named = chat_model("gpt2", {"rag": TEMPLATES["gpt2"], "tool_use": TEMPLATES["gpt2"]})
+    with pytest.raises(BadInput, match="templates for chats with names, and no default"):
+        predict_pass(method(named), tables(), "chat-0-shot-free")
+
+
 def test_shots_are_turns_of_the_chat(chat_model):
     prober = method(chat_model("gpt2"), shots=[1])
     benchmark = tables(["Aspirin treats [Y] ."], ["Velotrine treats [Y] ."])
@@ -293,12 +344,14 @@ CLOCKS = [  # how templates ask for the date
 
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_a_template_reads_a_date_of_the_settings_and_no_clock(clock, chat_model):
-    checkpoint = chat_model("gpt2", clock + "{{ messages[-1]['content'] }}")
+    chat = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
+    checkpoint = chat_model("gpt2", clock + chat)
     for settings, day in (({}, "26 Jul 2024"), ({"today": "2026-01-02"}, "02 Jan 2026")):
         prober = method(checkpoint, **settings)
         (task,) = prober.tasks(tables(), 10)
         query = next(task.queries.itertuples())
-        assert text_of(prober.backend.model, prober._prompt(query, task, True, 0)) == f"{day}[Y]"
+        text = text_of(prober.backend.model, prober._prompt(query, task, True, 0))
+        assert text == f"{day}{question(query.prompt)}[Y]"
 
 
 @pytest.mark.parametrize(
@@ -341,6 +394,11 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
         predict_pass(method(silent), tables(), "chat-0-shot-free")
     bare = BenchmarkTables(probing.queries(), probing.candidates(NAMES))
     own_facts = tables(["Aspirin treats [Y] ."], subjects=["C1"])  # the subject that is asked about
+    marked = tables(prompts=["Aspirin & gout : it treats [Y] ."])
+    for change in ("upper", "e", "truncate(10)"):
+        changing = "{{ messages[0].content | " + change + " }} {{ messages[-1].content }}"
+        with pytest.raises(BadInput, match="does not keep what is asked"):
+            predict_pass(method(chat_model("llama", changing)), marked, "chat-0-shot-free")
     for benchmark, problem in (
         (bare, "no table train, so no facts"),
         (own_facts, "0 facts that are"),

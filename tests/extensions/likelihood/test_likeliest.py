@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.test_causal import PREFIX, with_two_start_tokens
-from helpers import probing
+from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import causal, ranking, seq2seq
@@ -42,7 +42,7 @@ def all_scores(model, slots, sources):
         yield np.stack([totals, totals / [len(before) + len(scores) for scores in after]])
 
 
-@pytest.mark.parametrize("arch", [*probing.SEQ2SEQ, *probing.CAUSAL])
+@pytest.mark.parametrize("arch", [*probing.SEQ2SEQ, *probing.CAUSAL, *tiny.RECURRENT])
 def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypatch):
     kind = "seq2seq" if arch in probing.SEQ2SEQ else "causal"
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
@@ -68,7 +68,8 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
                 assert ranked.rank == 1 + np.flatnonzero(np.isin(order, answers[0])).min()
     roomy, tight = read
     assert roomy.tokens_read <= tight.tokens_read
-    assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
+    if model.keeps_states:
+        assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
 
 
 def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):

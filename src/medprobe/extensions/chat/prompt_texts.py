@@ -137,6 +137,8 @@ def chat(
         raise BadInput(model.name, problem, CORRECT_TEMPLATE)
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
+    if any(message["content"].strip() not in text for message in messages):
+        raise BadInput(model.name, "its template does not keep what is asked as it is")
     return text
 
 
@@ -162,9 +164,13 @@ def _dated_template(model: Model, today: date) -> str:
     each directive by its value at the date, hides it.
 
     Raises:
-        BadInput: The template draws by chance.
+        BadInput: There is no default template, or it draws by chance.
     """
-    template: str = model.tokenizer.get_chat_template()
+    try:
+        template: str = model.tokenizer.get_chat_template()
+    except ValueError as error:  # several templates
+        problem = "its tokenizer has templates for chats with names, and no default"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
     try:
         tokens = [*jinja2.Environment().lex(template)]
     except jinja2.TemplateSyntaxError as error:

@@ -4,7 +4,6 @@ Prompts of one length share a batch without padding, so that the texts of a prom
 other prompts, whatever the architecture.
 """
 
-import copy
 import random
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import torch
-from transformers import DynamicCache, GenerationConfig
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers import GenerationConfig
 
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches
@@ -21,7 +19,6 @@ from medprobe.engine.heads import split_by_logits
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt
 
-REPEATABLE: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and nothing else
 STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
 
 
@@ -115,30 +112,20 @@ def _write_group(
 
 def _generation_config(model: Model, settings: WritingSettings, slot: Slot) -> GenerationConfig:
     """Return the configuration of `generate` for these settings."""
-    checkpoint_config = model.model.generation_config
-    end_ids = (
-        checkpoint_config.eos_token_id
-        if isinstance(checkpoint_config.eos_token_id, list)
-        else [checkpoint_config.eos_token_id]
-    )
-    ends = {*end_ids, *slot.after, model.tokenizer.eos_token_id} - {None}
-    config = (
-        copy.deepcopy(checkpoint_config) if settings.own_settings else GenerationConfig(top_k=0)
-    )
-    config.update(
+    own_ends = model.own_settings.get("eos_token_id")
+    ends = {*(own_ends if isinstance(own_ends, list) else [own_ends]), *slot.after}
+    given = {} if settings.temperature is None else {"temperature": settings.temperature}
+    return model.generation_config(
+        own_settings=settings.own_settings,
         num_beams=1 if settings.samples else settings.beams,
         num_return_sequences=settings.texts,
         do_sample=settings.samples > 0,
         max_new_tokens=settings.cap,
         length_penalty=0.0,  # beams compete by their sums: texts that end are whole answers
-        eos_token_id=sorted(ends),
-        pad_token_id=model.tokenizer.pad_token_id,
-        return_dict_in_generate=True,
-        output_scores=True,
+        decoder_start_token_id=slot.before[0],
+        eos_token_id=sorted({*ends, model.tokenizer.eos_token_id} - {None}),
+        **given,
     )
-    if settings.temperature is not None:
-        config.update(temperature=settings.temperature)
-    return config
 
 
 def _write_batch(
@@ -181,15 +168,11 @@ def _read_prompts(
     """Read all tokens of prompts but the last once for all texts, instead of once per text.
 
     Returns:
-        The keys and values as an argument of `generate`; nothing for models with another kind of
-        cache.
+        The keys and values as an argument of `generate`; nothing where it has no use for them.
     """
     if prompts.shape[1] < 2 or config.use_cache is False or config.cache_implementation:
         return {}
-    out = model.model.base_model(prompts[:, :-1], use_cache=True)
-    cache = out.get("past_key_values")
-    if type(cache) is not DynamicCache or not REPEATABLE.issuperset(map(type, cache.layers)):
-        return {}
+    cache = model.model.base_model(prompts[:, :-1], use_cache=True)["past_key_values"]
     cache.batch_repeat_interleave(settings.texts)
     return {"past_key_values": cache}
 

@@ -3,7 +3,8 @@
 The keys and values of what was read are stored and serve all that follows, as far as there is room;
 what finds no room is read again. A token's keys and values in all layers are one row of a table,
 and a text that was read is the list of its rows. Texts share the rows of a common prefix, and many
-texts, padded on the left, make a cache from which a model reads on.
+texts, padded on the left, make a cache from which a model reads on. A model that keeps other things
+than keys and values reads every text from its beginning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from medprobe.extensions.likelihood.best_first import NodeScores
 from medprobe.extensions.likelihood.trie import ROOT, Tokens, TriePrompt
 
 TABLE_BYTES: Final = 2**30
+NOTHING: Final = np.empty(0, dtype=int)  # rows of a text of which nothing is stored
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 
 
@@ -65,6 +67,8 @@ class Reader:
 
     def has_room(self, prompts: Sequence[int]) -> bool:
         """Return whether there is room for these prompts, too."""
+        if not self.model.keeps_states:
+            return True
         return self.states.has_room(sum(len(self.prompts[i].slot.before) for i in prompts))
 
     def release(self, prompt: int) -> None:
@@ -95,15 +99,16 @@ class Reader:
         tokens = trie_prompt.tokens(top, node)
         if node == ROOT:
             forced, first_tokens = trie_prompt.slot.forced, trie_prompt.first_tokens(node)
-            nothing = np.empty(0, dtype=int)
             return _NodeRow(
-                prompt, node, nothing, tokens, forced - 1, tokens[forced:], first_tokens
+                prompt, node, NOTHING, tokens, forced - 1, tokens[forced:], first_tokens
             )
         inputs, parent = tokens, trie_prompt.trie.parents[top]
-        while parent not in texts:
+        while parent not in texts and parent != ROOT:
             inputs = trie_prompt.trie.edges[parent] + inputs
             parent = trie_prompt.trie.parents[parent]
-        prefix, overlap = texts[parent], len(inputs) - len(tokens)
+        if parent not in texts:
+            inputs = trie_prompt.slot.before + inputs
+        prefix, overlap = texts.get(parent, NOTHING), len(inputs) - len(tokens)
         if trie_prompt.trie.is_leaf[node]:
             return _NodeRow(prompt, node, prefix, inputs[:-1], overlap, tokens[1:], [])
         return _NodeRow(
@@ -146,13 +151,16 @@ class Reader:
             out = model.model(
                 **causal.decoder_inputs(model, ids),
                 **self._model_inputs(rows, length),
-                use_cache=True,
+                use_cache=model.keeps_states,
             )
-        self._store(rows, out.past_key_values, length)
+        if model.keeps_states:
+            self._store(rows, out.past_key_values, length)
         return _reads(rows, out.logits[0].float())
 
     def _model_inputs(self, rows: list[_NodeRow], length: int) -> dict[str, Any]:
         """Return the prefixes of rows, which `length` tokens follow, as arguments of the model."""
+        if not self.model.keeps_states:
+            return {}
         device = self.model.device
         start = not len(rows[0].prefix)
         cache = DynamicCache() if start else self.states.cache([row.prefix for row in rows])
