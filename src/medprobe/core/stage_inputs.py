@@ -116,7 +116,7 @@ def _values(sections: Any, names: Iterable[str]) -> dict[str, Any]:
 
 def _states(paths: Iterable[str]) -> dict[str, tuple[int, int, int]]:
     """When each file was written, its size, and which file it is; those below folders too."""
-    states: dict[str, tuple[int, ...]] = {}
+    states: dict[str, tuple[int, int, int]] = {}
     for path in paths:
         files = [path]
         for folder, folders, names in os.walk(path, followlinks=True):
