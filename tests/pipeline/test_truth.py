@@ -275,7 +275,7 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
             *("probe-xfactr@*-medlama", "probe-fill_mask@*-lama"),
             *("build-medlama@medlama", "validate-medlama@medlama"),
             *("train@untaught-causal", "train-continued@taught-causal"),
-            *("validate-sentences@set-2", "rewire*@*-set-2"),
+            *("validate-sentences@set-2", "rewire*@*-set-2", "probe-contrastive@*"),
             "rewire-learning_rate@taught-set-0-0.001",
         ],
     ),
@@ -286,7 +286,10 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
     ),
     "the seed": (
         set_to("seed", 1),
-        ["build-*", "train*", "rewire@*", "probe-*", "score", "significance", "track", "compare"],
+        [
+            *("build-*", "train*", "validate-sentences@*", "rewire@*", "probe-*"),
+            *("score", "significance", "track", "compare"),
+        ],
     ),
 }
 
