@@ -66,7 +66,7 @@ def read_names(path: Path) -> list[str]:
 
 def _plain(path: Path) -> list[str]:
     first_places: dict[str, str] = {}
-    names = []
+    names: list[str] = []
     for where, line in _nonblank_lines(path):
         if "\t" in line.strip() or "\r" in line.strip():
             raise BadInput(where, "a tab or a line end of another system within the line", ALONE)
