@@ -166,6 +166,20 @@ def copy_relation(data: Path) -> None:
         write(folder / f"UR2/{split}.jsonl", lines)
 
 
+def train_aliases(data: Path) -> None:
+    """Add each test fact to those that train, under the subject's last alias and another id."""
+    for test in data.glob("biolama/*/triples_processed/*/test.jsonl"):
+        train = test.with_name("train.jsonl")
+        named = [row for row in read(test) if row["sub_aliases"]]
+        again = [
+            row
+            | {"uuid": f"{row['uuid']}-a", "sub_uri": f"{row['sub_uri']}9", "sub_aliases": []}
+            | {"sub_label": row["sub_aliases"][-1]}
+            for row in named
+        ]
+        write(train, [*read(train), *again])
+
+
 def lists(**changes: Callable[[Row], Any]) -> Callable[[Row, int], Row]:
     return lambda row, _: row | {key: change(row) for key, change in changes.items()}
 
@@ -189,6 +203,29 @@ def shifted(column: str) -> Callable[[list[Row]], list[Row]]:
         ]
 
     return change
+
+
+ENDS: Final = {"CUI1": "CUI2", "AUI1": "AUI2", "CUI2": "CUI1", "AUI2": "AUI1"}
+
+
+def turned(relation: str) -> Damage:
+    """Exchange the ends of a relation's facts."""
+    exchange = {name: lambda row, other=other: row[other] for name, other in ENDS.items()}
+    return rows(MRREL, every(1, is_of(relation), **exchange))
+
+
+def both_ways(relation: str) -> Damage:
+    """Say each fact of a relation again with its ends exchanged."""
+    return table(
+        MRREL,
+        lambda lines: [
+            *lines,
+            *(
+                row | {name: row[other] for name, other in ENDS.items()} | {"RUI": f"R8{number}"}
+                for number, row in enumerate(filter(is_of(relation), lines))
+            ),
+        ],
+    )
 
 
 def filled_down(relation: str) -> Callable[[list[Row]], list[Row]]:
@@ -234,6 +271,13 @@ def equal_vectors(content: str) -> str:
     return "\n".join([head, *(f"{line.split(',', 1)[0]},{vector}" for line in lines), ""])
 
 
+def without_vectors(step: int) -> Callable[[str], str]:
+    """Take every so many vectors away."""
+    return lambda content: "".join(
+        line for n, line in enumerate(content.splitlines(True)) if not n or n % step
+    )
+
+
 def with_more(count: int, **values: Callable[[Row, int], str]) -> Callable[[list[Row]], list[Row]]:
     """Append copies of the first row with other values."""
 
@@ -255,6 +299,9 @@ MEDLAMA: Final[Cases] = {
     "CUI1 and CUI2 of MRREL exchanged": both(
         rows(MRREL, swap("CUI1", "CUI2")), rows(MRREL, swap("AUI1", "AUI2"))
     ),
+    "CUI1 and CUI2 of one relation exchanged": turned("gene_encodes_gene_product"),
+    "CUI1 and CUI2 of may_treat exchanged": turned("may_treat"),
+    "may_treat in both directions": both_ways("may_treat"),
     "one relation in capitals": rows(MRREL, every(1, is_of("may_treat"), RELA="MAY_TREAT")),
     "all relations withdrawn": rows(MRREL, put(SUPPRESS="O")),
     "half of the relations withdrawn": rows(MRREL, every(4, SUPPRESS="O")),
@@ -292,6 +339,9 @@ BIOLAMA: Final[Cases] = {
         PROMPTS, put(template=lambda row: exchange_slots(row["template"]))
     ),
     "a relation's folder copied over another one": copy_relation,
+    "subjects shifted by one row": table(TRIPLES, shifted("sub_label")),
+    "ids of subjects shifted by one row": table(TRIPLES, shifted("sub_uri")),
+    "test facts in train under a brand name": train_aliases,
     "the templates negated": rows(
         PROMPTS, put(template=lambda row: row["template"].replace("[Y]", "not [Y]"))
     ),
@@ -336,6 +386,8 @@ LAMA_CASES: Final[Cases] = {
 }
 DISKNE: Final[Cases] = {
     "premise and hypothesis exchanged": rows(PAIRS, swap("sentence1", "sentence2")),
+    "ids of the annotation shifted by one row": table("diskne/annotation.csv", shifted("cui")),
+    "vectors of two thirds of the concepts": text("cui2vec/*.csv", without_vectors(3)),
     "vectors that are all equal": text("cui2vec/*.csv", equal_vectors),
     "labels exchanged in one split of MedNLI": rows(
         "mednli/mli_train_v1.jsonl",
@@ -504,6 +556,7 @@ ODDITIES: Final[dict[str, Cases]] = {
         "years as objects": rows("lama/Squad/*.jsonl", every(7, obj_label="1926")),
     },
     "diskne": {
+        "vectors of nine tenths of the concepts": text("cui2vec/*.csv", without_vectors(10)),
         "pairs without a decision, label `-`": table(
             PAIRS,
             with_more(

@@ -11,8 +11,8 @@ import pytest
 from helpers import ROOT
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.gate import checks, suites
 from medprobe.gate import run as gate
-from medprobe.gate import suites
 from medprobe.gate.page import page
 from medprobe.pipeline.stages.validate import validate
 
@@ -286,6 +286,34 @@ def test_a_missing_column_is_reported(tmp_path: Path) -> None:
     candidates_report, report = gate.run(loaded, {"queries": table, "candidates": table}, text=True)
     assert candidates_report["success"] and not report["success"]
     assert re.search(r'column "gone" .* does not exist', report["checks"][0]["problem"])
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("the name is long", "the name is long"),
+        (lambda kwargs, row: f"{len(row['name'])}, not {kwargs['at_most']}", "2, not 1"),
+        (None, ""),
+    ],
+)
+def test_an_expectation_says_what_is_wrong_with_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: checks.Fault | None, said: str
+) -> None:
+    monkeypatch.setattr(checks, "expectations", {})
+    monkeypatch.setattr(checks, "faults", {})
+
+    def expect_names_to_be_short(names: pd.Series, at_most: int) -> pd.Series:
+        return names.str.len() <= at_most
+
+    checks.value_check(
+        checks.says(fault)(expect_names_to_be_short) if fault else expect_names_to_be_short
+    )
+    kwargs = {"column": "name", "at_most": 1}
+    listed = {"type": "expect_names_to_be_short", "kwargs": kwargs}
+    loaded = suites.load(write_suites(tmp_path, **listed), NEEDED, {})
+    table = pd.DataFrame({"name": ["a", "bc"], "query_id": ["q", "r"]})
+    report = gate.run(loaded, {"queries": table, "candidates": table}, text=False)[1]
+    assert [row["fault"] for row in report["checks"][0]["examples"]] == [said]
 
 
 def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:

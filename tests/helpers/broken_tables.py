@@ -229,19 +229,12 @@ MUTATIONS: dict[str, Mutation] = {
         }
     ),
     "expect_ids_to_be_whole": edit(lambda *_: {"subject_id": "1.23E+12"}),
+    "expect_names_to_be_in_umls": edit(lambda *_: {"subject": "no such name"}),
     "expect_ids_to_tell_apart": edit_all(
         lambda rows: {column: "one" for column in ("id", "subject_id") if column in rows}
     ),
     "expect_relations_to_look_different": edit(
         lambda row, _: {"relation": row["relation"].upper()}, "index == 1"
-    ),
-    "expect_relations_to_point_forward": edit_all(
-        lambda rows: {
-            "relation": ["may_treat", *["disease_may_have_finding"] * (len(rows) - 1)],
-            "subject_id": "C7",
-            "answer_ids": [["C7"]] * len(rows),
-        },
-        first={"answer_ids": ["C8"]},
     ),
     "expect_slots_to_follow_subjects": edit_all(
         lambda rows: {"prompt": [f"[Y] of {name} ." for name in rows["subject"]]}

@@ -1,9 +1,10 @@
 """UMLS's files, as the gate reads them again.
 
 This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
-itself. Source: UMLS Reference Manual, table MRCONSO.
+itself. Source: UMLS Reference Manual, tables MRCONSO and MRSTY.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,9 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 
 MRCONSO: Final = places.DATA / "umls/MRCONSO.RRF"
+MRSTY: Final = places.DATA / "umls/MRSTY.RRF"
 CUI, AUI, STR = 0, 7, 14  # fields of MRCONSO.RRF
+STN: Final = 2  # field of MRSTY.RRF
 ENGLISH: Final = {1: "ENG"}  # LAT
 PREFERRED: Final = {**ENGLISH, 2: "P", 4: "PF", 6: "Y", 16: "N"}  # TS, STT, ISPREF, SUPPRESS
 
@@ -39,6 +42,15 @@ def read_names(
             fields = line.split("|")
             if all(fields[place] == value for place, value in values.items()):
                 yield fields
+
+
+def read_types(path: Path, cuis: Collection[str], why: str) -> dict[str, set[str]]:
+    """Read concepts' semantic types in MRSTY.RRF, as numbers in the types' tree, such as A1.4.1."""
+    types: dict[str, set[str]] = defaultdict(set)
+    for line in read_lines(path, why):
+        if (cui := line[: line.find("|")]) in cuis:
+            types[cui].add(line.split("|")[STN])
+    return types
 
 
 def read_lines(path: Path, why: str) -> Iterator[str]:

@@ -127,7 +127,8 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     """What each source enables; a name in parentheses is not in params.yaml."""
     uses: dict[str, list[str]] = {}
     for builder in benchmarks.list_names():
-        for source in benchmarks.find(builder).metadata.sources:
+        found = benchmarks.find(builder)
+        for source in dict.fromkeys((*found.metadata.sources, *found.gate_sources)):
             names = ", ".join(params.benchmarks.get(builder, {}))
             uses.setdefault(source, []).append(names or f"({builder})")
     for builder, named in params.benchmarks.items():

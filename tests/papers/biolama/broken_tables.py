@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from helpers.broken_tables import Kwargs, Mutation, add
+from helpers.broken_tables import Kwargs, Mutation, add, replace
 
 
 def known_by_name(rows: pd.DataFrame, _: Kwargs) -> pd.DataFrame:
@@ -12,5 +12,8 @@ def known_by_name(rows: pd.DataFrame, _: Kwargs) -> pd.DataFrame:
 
 MUTATIONS: dict[str, Mutation] = {
     "expect_facts_to_be_absent_from_table": add(lambda rows, _: rows.head(1)),
+    "expect_subjects_to_have_one_name": replace(
+        "subject_id", lambda rows, _: rows["subject_id"].to_numpy()[::-1]
+    ),
     "expect_named_facts_to_be_absent_from_table": add(known_by_name),
 }

@@ -81,6 +81,15 @@ def other_targets(splits: pd.DataFrame, _: Kwargs) -> Any:
     return splits["target"].where(splits["split"] != "test", splits["target"].map(others))
 
 
+def shifted(tables: Tables, table: str, kwargs: Kwargs) -> None:
+    """Each positive's text stands beside the id of the next one."""
+    rows = tables[table].copy()
+    positive = rows["label"] == 1
+    cuis = rows.loc[positive, "cui"].to_list()
+    rows.loc[positive, "cui"] = [*cuis[1:], cuis[0]]
+    tables[table] = rows
+
+
 def both_sides(tables: Tables, table: str, kwargs: Kwargs) -> None:
     splits = tables[table]
     pairs = splits["example_id"].map(tables["examples"].set_index("example_id")["pair_id"])
@@ -126,6 +135,7 @@ MUTATIONS: dict[str, Mutation] = {
     ),
     "expect_targets_to_be_trained": remove(lambda splits, _: splits["split"] == "train"),
     "expect_test_examples_to_be_of_the_target": replace("target", other_targets),
+    "expect_texts_to_name_their_diseases": shifted,
     "expect_tested_premises_to_be_untrained": premises("x", "x"),
     "expect_tested_premises_to_have_no_near_copies": premises(
         "the man has slept in a cold bed for two nights now",

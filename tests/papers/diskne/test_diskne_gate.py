@@ -21,6 +21,7 @@ from medprobe.gate import suites as suite_files
 from medprobe.gate.checks import Context
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
 from medprobe.papers.diskne.expectations import diskne_vectors
+from medprobe.papers.diskne.expectations.diskne_artefacts import expect_texts_to_name_their_diseases
 from medprobe.papers.diskne.expectations.diskne_splits import expect_no_disease_leakage
 from medprobe.pipeline.stages.validate import validate
 from papers.diskne import diskne_world, released_diskne_world
@@ -243,7 +244,7 @@ PLANTS = [
     (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
     (
         abbreviation_in_hypothesis,
-        {LEAK, FRAME, PROMPTS},
+        {LEAK, FRAME, PROMPTS, "expect_texts_to_name_their_diseases"},  # one of nine texts
         r"C0000001 train .*in its full_hypothesis: 'AST'",
     ),
     (surface_form, {FRAME, LEAK, PROMPTS}, r"C0000004 train .*in its premise: 'Dutch bug'"),
@@ -378,6 +379,29 @@ def _shuffle(tables: Tables) -> None:
 )
 def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
     assert run_gate(plant) == {}
+
+
+@pytest.mark.parametrize("shift", range(9))
+def test_a_text_that_names_another_disease_than_its_id_is_seen(
+    clean: Path, monkeypatch: pytest.MonkeyPatch, shift: int
+) -> None:
+    """The ids of the positives are shifted. One text is misspelt, which names no disease."""
+    monkeypatch.chdir(clean)
+    built = clean / "outputs/benchmarks/diskne"
+    tables = {
+        name: pd.read_parquet(built / f"{name}.parquet") for name in ("examples", "ancestors")
+    }
+    examples = tables["examples"]
+    rows = examples.loc[examples["label"] == 1, ["cui", "full_hypothesis", "start", "end"]]
+    own = rows["cui"].to_list()
+    rows = rows.assign(cui=[*own[shift:], *own[:shift]])
+    rows.iloc[0, 1] = "The patient has asmtha."
+    related = [{"C0000002", "C0000003"}]  # gout, and the gout below it
+    expected = [
+        number == 0 or a == b or {a, b} in related
+        for number, (a, b) in enumerate(zip(own, rows["cui"], strict=True))
+    ]
+    assert expect_texts_to_name_their_diseases(rows, Context(tables)) == expected
 
 
 def test_vectors_that_are_all_alike_rank_nothing(

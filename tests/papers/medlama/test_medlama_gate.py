@@ -12,6 +12,8 @@ from helpers.gate_helpers import critical, failing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.papers.medlama.benchmarks import medlama
+from medprobe.papers.medlama.benchmarks.medlama.prompts import ENDS
+from medprobe.papers.medlama.expectations.medlama import expect_relations_to_point_forward
 from medprobe.papers.medlama.stages.validate_sentences import validate_sentences
 from medprobe.pipeline.stages.validate import validate
 
@@ -73,10 +75,10 @@ def run(
     (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
     facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
     (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
-    atoms = [
-        f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||"
-        for cui, name in (("C9900002", "fever"), ("C9900003", "pain"))
-    ]
+    named = [("C9900002", "fever"), ("C9900003", "pain")]
+    named += [("C9900001", str(row["subject"])) for row in queries]
+    atoms = [f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||" for cui, name in named]
+    (tmp_path / "data/umls/MRSTY.RRF").touch()
     (tmp_path / "data/umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
     params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
     with pytest.MonkeyPatch.context() as patch:
@@ -176,6 +178,7 @@ def umls(folder: Path, answers: int) -> None:
     atoms = [f"{cui}|ENG|||||Y|A{cui}|||||||ailment {cui}||N||" for cui in [*ids, "C9999999"]]
     atoms.append("C9900001|ENG|||||Y|A1|||||||drug a||N||")
     (folder / "umls").mkdir(parents=True)
+    (folder / "umls/MRSTY.RRF").touch()
     (folder / "umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
     (folder / "umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
 
@@ -315,3 +318,47 @@ def test_a_missing_column_is_reported(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "avg_match"} for row in GOOD]
     with pytest.raises(BadInput, match=r'column "avg_match" .* does not exist'):
         run(tmp_path, rows, candidates())
+
+
+def ends(folder: Path, relation: str, forward: int, turned: int) -> tuple[list[bool], list[bool]]:
+    """The verdicts on facts of a relation that are as they should be, and that are turned round.
+
+    The semantic types of their ends are all that the relation's ends can be.
+    """
+    first, second = ENDS[relation]
+    count = max(forward, turned)
+    subjects = [f"C1{number:06}" for number in range(count)]
+    answers = [f"C2{number:06}" for number in range(count)]
+    types = [(cui, first[n % len(first)]) for n, cui in enumerate(subjects)]
+    types += [(cui, second[n % len(second)]) for n, cui in enumerate(answers)]
+    (folder / "data/umls").mkdir(parents=True)
+    lines = [f"{cui}|T|{number}.9|type|AT||\n" for cui, number in types]
+    (folder / "data/umls/MRSTY.RRF").write_text("".join(lines))
+    pairs = list(zip(subjects, answers, strict=True))
+    facts = [(relation, one, [other]) for one, other in pairs[:forward]]
+    facts += [(relation, other, [one]) for one, other in pairs[:turned]]
+    rows = pd.DataFrame(facts, columns=["relation", "subject_id", "answer_ids"])
+    passes = expect_relations_to_point_forward(rows, share=0.05)
+    return passes[:forward], passes[forward:]
+
+
+@pytest.mark.parametrize("relation", ENDS)
+def test_semantic_types_show_a_relation_that_is_turned_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relation: str
+) -> None:
+    for number, (forward, turned) in enumerate([(40, 0), (0, 40), (40, 40), (40, 3), (40, 2)]):
+        (folder := tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(folder)
+        right, wrong = ends(folder, relation, forward, turned)
+        assert all(right)
+        assert not any(wrong) if turned > 2 else all(wrong)  # a few odd facts pass
+
+
+def test_a_concept_without_a_type_and_a_relation_without_ends_are_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends(tmp_path, "may_treat", 3, 3)
+    facts = [("may_treat", "C9", ["C8"]), ("occurs_after", "C2000000", ["C1000000"])]
+    rows = pd.DataFrame(facts, columns=["relation", "subject_id", "answer_ids"])
+    assert expect_relations_to_point_forward(rows, share=0.0) == [True, True]

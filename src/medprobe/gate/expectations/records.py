@@ -53,7 +53,7 @@ def expect_facts_to_be_in_records(
     records: dict[str, list[SourceLine]] = defaultdict(list)
     wordings = defaultdict(set, {relation: {text} for relation, text in templates.items()})
     wanted = set(ids)
-    for path, line in _lines(places.DATA, files):
+    for path, line in read_records(places.DATA, files):
         if "template" in line:
             wordings[line["relation"]].add(line["template"])
         for key in IDS:
@@ -106,7 +106,7 @@ def _flat(value: Any) -> Iterator[str]:
             yield from _flat(item)
 
 
-def _lines(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+def read_records(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """The objects of the files of JSON lines, with their files."""
     paths = sorted(data.glob(files))
     if not paths:

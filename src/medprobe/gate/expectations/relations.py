@@ -1,7 +1,5 @@
 """Relations that are turned round, or are one under two names."""
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from medprobe.core.tables import SLOT
@@ -20,26 +18,6 @@ def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
     for relation in relations.unique():
         looks.setdefault(look(relation), relation)
     return relations == relations.map(lambda relation: looks[look(relation)])
-
-
-@row_check
-@says("subjects and answers are exchanged")
-def expect_relations_to_point_forward(rows: pd.DataFrame, chains: Mapping[str, str]) -> pd.Series:
-    """The answers of a relation are subjects of another one, more often than the reverse.
-
-    Columns `relation, subject_id, answer_ids`. Where a file has subjects and objects exchanged, the
-    subjects of the first relation of a chain are answers of the second one.
-    """
-    relation, subject, ids = rows.columns
-    subjects = rows.groupby(relation)[subject].agg(set).to_dict()
-    answers = rows.explode(ids).groupby(relation)[ids].agg(set).to_dict()
-    turned = {
-        first
-        for first, second in chains.items()
-        if len(answers.get(first, set()) & subjects.get(second, set()))
-        < len(subjects.get(first, set()) & answers.get(second, set()))
-    }
-    return ~rows[relation].isin(turned)
 
 
 @row_check

@@ -8,8 +8,10 @@ from collections import defaultdict
 import pandas as pd
 
 from medprobe.core.tables import SLOT
+from medprobe.gate import leaks
 from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
+from medprobe.papers.diskne.expectations.diskne import related_diseases
 
 
 @row_check
@@ -34,6 +36,32 @@ def expect_hypotheses_to_be_preferred_names(
         name == preferred.get(concept) and name in in_umls.get(concept, {name})
         for name, concept in zip(rows[text], rows[cui], strict=True)
     ]
+
+
+@row_check
+@says("its text is a name of another disease, and none of its own")
+def expect_texts_to_name_their_diseases(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """What a positive's text calls its disease is no name of another one alone.
+
+    Columns `cui, full_hypothesis, start, end`, of positives. Names are those of UMLS's file, of all
+    their diseases. What is a name of none, such as a misspelt one, passes, and so does a name of a
+    disease above or below the annotated one.
+    """
+    cui = rows.columns[0]
+    of_name: dict[str, set[str]] = defaultdict(set)
+    for name, concept in leaks.umls_names(MRCONSO, set(rows[cui])):
+        of_name[_form(name)].add(concept)
+    related = related_diseases(context)
+    accepted = []
+    for disease, text, start, end in rows.itertuples(index=False, name=None):
+        named = of_name.get(_form(text[start:end]), {disease})
+        accepted.append(any(other == disease or (disease, other) in related for other in named))
+    return accepted
+
+
+def _form(name: str) -> str:
+    """A name without regard to case, marks and endings."""
+    return " ".join(leaks.normalise(name).roots)
 
 
 @row_check

@@ -1,11 +1,11 @@
 """MedLAMA's expectations: facts that UMLS has, read again from its own files.
 
 This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
-itself. Source: UMLS Reference Manual, tables MRREL and MRCONSO.
+itself. Source: UMLS Reference Manual, tables MRREL, MRCONSO and MRSTY.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,7 +13,18 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.gate.checks import row_check, says
-from medprobe.gate.umls import AUI, CUI, MRCONSO, PREFERRED, STR, read_lines, read_names
+from medprobe.gate.umls import (
+    AUI,
+    CUI,
+    MRCONSO,
+    MRSTY,
+    PREFERRED,
+    STR,
+    read_lines,
+    read_names,
+    read_types,
+)
+from medprobe.papers.medlama.benchmarks.medlama.prompts import ENDS
 
 MRREL = places.DATA / "umls/MRREL.RRF"
 CUI1, AUI1, CUI2, AUI2, RELA, SAB, SUPPRESS = 0, 1, 4, 5, 7, 10, 14  # CUI2 has RELA to CUI1
@@ -76,6 +87,39 @@ def expect_answers_to_be_complete(
     for row, name, cui, subject, answers in drawn.itertuples(name=None):
         accepted[row] = right[name, cui, subject] <= {*answers}
     return accepted
+
+
+@row_check
+@says("subject and answers are exchanged")
+def expect_relations_to_point_forward(rows: pd.DataFrame, share: float) -> list[bool]:
+    """Subjects and answers are of the semantic types of their relation's ends, not exchanged.
+
+    Columns `relation, subject_id, answer_ids`, types of MRSTY.RRF, ends of `ENDS`. A few facts can
+    be odd: those that only fit turned round fail where more than this share of the relation's facts
+    are such, of all facts that fit either way.
+    """
+    relation, subject, ids = rows.columns
+    facts = rows[rows[relation].isin(ENDS)].explode(ids)
+    types = read_types(MRSTY, {*facts[subject], *facts[ids]}, "the gate reads semantic types again")
+
+    def fit(name: str, first: str, second: str) -> bool:
+        pairs = zip(ENDS[name], (first, second), strict=True)
+        return all(_is_below(types.get(cui, ()), kinds) for kinds, cui in pairs)
+
+    forward, turned = Counter[str](), Counter[str]()
+    exchanged = []
+    for row, name, first, second in facts.itertuples(name=None):
+        forward[name] += (straight := fit(name, first, second))
+        if not straight and fit(name, second, first):
+            turned[name] += 1
+            exchanged.append((row, name))
+    failing = {row for row, of in exchanged if turned[of] > share * (turned[of] + forward[of])}
+    return [row not in failing for row in rows.index]
+
+
+def _is_below(types: Collection[str], kinds: Sequence[str]) -> bool:
+    """Whether a type is one of these kinds, or below one in the tree."""
+    return any(f"{of}.".startswith(f"{kind}.") for of in types for kind in kinds)
 
 
 class UmlsFact(NamedTuple):

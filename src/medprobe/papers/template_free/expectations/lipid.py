@@ -1,5 +1,6 @@
 """Expectations on prompts from texts: LIPID's sentences, and LAMA's parallel pairs."""
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 
 import pandas as pd
@@ -50,6 +51,27 @@ def expect_filled_prompts(rows: pd.DataFrame) -> list[bool]:
 
 
 @row_check
+@says("its answer stands at the head of the prompt")
+def expect_prompts_not_to_begin_with_answers(
+    rows: pd.DataFrame, share: float, at_least: int
+) -> pd.Series:
+    """Few prompts of a relation begin with an answer.
+
+    Columns `subset, relation, prompt, answers`. A sentence or two can; where more than this share
+    of a relation do, the object was put before its sentences. Relations with fewer prompts than
+    `at_least` pass.
+    """
+    subset, relation, prompt, answers = rows.columns
+    begins = pd.Series(
+        [_begins(text, names) for text, names in zip(rows[prompt], rows[answers], strict=True)],
+        rows.index,
+    )
+    groups = begins.groupby([rows[subset], rows[relation]])
+    is_many = (groups.transform("mean") > share) & (groups.transform("size") >= at_least)
+    return ~(begins & is_many)
+
+
+@row_check
 def expect_pairs_to_match(rows: pd.DataFrame, template_based: str, template_free: str) -> pd.Series:
     """Rows of `template_based` equal rows of `template_free` but for the subset.
 
@@ -61,6 +83,12 @@ def expect_pairs_to_match(rows: pd.DataFrame, template_based: str, template_free
     counts = pd.crosstab(keys, rows[subset_column]).reindex(columns=subsets, fill_value=0)
     is_paired = keys.map((counts == 1).all(axis=1))
     return ~rows[subset_column].isin(subsets) | is_paired.astype(bool)
+
+
+def _begins(prompt: str, answers: Sequence[str]) -> bool:
+    """Whether a prompt begins with the words of an answer."""
+    tokens = words(prompt)
+    return any(name and tokens[: len(name)] == name for name in map(words, answers))
 
 
 def _day(text: str) -> date:

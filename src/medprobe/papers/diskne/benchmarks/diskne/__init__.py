@@ -78,6 +78,8 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     hierarchy = Hierarchy.read(data / "umls", settings.vocabulary)
     vectors = cui2vec.read(data / VECTORS, places.PARTS)
     read.append((VECTORS, "vectors", Path(VECTORS).name, len(vectors.rows)))
+    unranked = positives.loc[~positives["cui"].isin(vectors.rows), "category"]
+    read += counts.by_name(VECTORS, "annotations without a vector", unranked)
     positives = replaceable(positives, hierarchy, vectors, settings.negatives, dropped)
     negatives = choose(positives, hierarchy, vectors, settings.negatives, seed)
     return tables(
