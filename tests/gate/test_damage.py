@@ -91,7 +91,7 @@ AROUND: dict[str, str] = {  # what a file has around a name, and a name has not
     "a second name": "{};fever",
     "a third one": "{} | fever",
     "a footnote": "{}[1]",
-    "a blank that does not break": "{}\u00a0x",
+    "a blank that does not break": "{}\u00a0",
     "no letter": "{}\ufffd",
 }
 
@@ -113,8 +113,9 @@ def test_utf8_that_was_read_as_a_code_page_is_found(code_page: str) -> None:
 
 
 @given(WORD, st.characters(categories=["Cc", "Cf", "Co", "Zl", "Zp"]))
-def test_what_nobody_sees_is_found_within_a_name(word: str, unseen: str) -> None:
+def test_what_nobody_sees_is_found_in_a_name(word: str, unseen: str) -> None:
     assert find_fault(f"{word}{unseen}{word}")
+    assert find_fault(f"{word}{unseen}")
 
 
 @pytest.mark.parametrize("character", "ﬀﬁﬂﬃﬄﬅﬆＦｇⅧ𝛽𝑥①¨㎎")

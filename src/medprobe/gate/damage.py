@@ -108,7 +108,7 @@ def find_fault(text: str, *, is_sentence: bool = False) -> str:
     >>> find_fault("BjÃ¶rk syndrome"), find_fault("gout;fever"), find_fault("Sepsis")
     ('text in another encoding', 'several names in one', '')
     """
-    text = text.strip()
+    text = text.strip(" ")
     word = text.casefold()
     if not any(map(str.isalnum, text)) or {word, word.rstrip(" :=0123456789")} & WORDS_FOR_NO_VALUE:
         return NO_VALUE
