@@ -218,12 +218,12 @@ def worlds(structure: Structure) -> dict[str, tuple[MakeWorld, int]]:
     return {
         "MedLAMA, 20 a relation": (partial(part_of, structure, 20, False), 100),
         "MedLAMA, 100 a relation": (partial(part_of, structure, 100, False), 60),
-        "MedLAMA, 1,000 a relation, answers redrawn": (partial(part_of, structure, 1000, True), 12),
+        "MedLAMA, 1,000 a relation, answers redrawn": (partial(part_of, structure, 1000, True), 20),
         "19 × 100, 200 answers, skew .7": (partial(made, 19, 100, 200, 0.7), 60),
-        "19 × 1,000, 300 answers, skew .8": (partial(made, 19, 1000, 300, 0.8), 12),
+        "19 × 1,000, 300 answers, skew .8": (partial(made, 19, 1000, 300, 0.8), 20),
         "1 × 1,000, 1,000 answers, skew .3": (partial(made, 1, 1000, 1000, 0.3), 60),
-        "6 × 36, 18 answers, even": (partial(made, 6, 36, 18, 0), 200),
-        "6 × 36, 18 answers, skew 1": (partial(made, 6, 36, 18, 1), 200),
+        "6 × 36, 18 answers, even": (partial(made, 6, 36, 18, 0), 400),
+        "6 × 36, 18 answers, skew 1": (partial(made, 6, 36, 18, 1), 400),
         "6 × 36, 18 answers, skew 1, 3 queries a subject": (
             partial(made, 6, 36, 18, 1, of_subject=3),
             200,
@@ -232,7 +232,7 @@ def worlds(structure: Structure) -> dict[str, tuple[MakeWorld, int]]:
             partial(made, 6, 36, 18, 1, right=3),
             200,
         ),
-        "6 × 36, 18 answers, skew 1, names alike": (partial(made, 6, 36, 18, 1, named=True), 200),
+        "6 × 36, 18 answers, skew 1, names alike": (partial(made, 6, 36, 18, 1, named=True), 400),
         "19 × 100, 200 answers, names alike": (partial(made, 19, 100, 200, 0.7, named=True), 60),
     }
 

@@ -119,12 +119,12 @@ def permutation_p(
 
     Returns:
         The mean over relations of the observed accuracy, that expected over all permutations, and
-        the two-sided p: the share of permutations, the observed one among them, that are as far
-        from the expectation.
+        the two-sided p: twice the share of permutations, the observed one among them, that are as
+        far on its side. So a model is falsely above at .05 in 2.5 % of cases, however skewed.
 
     >>> p = permutation_p([np.eye(8)], [np.arange(8)], permutations=999, seed=0)
     >>> [float(number) for number in p]
-    [1.0, 0.125, 0.001]
+    [1.0, 0.125, 0.002]
     """
     draw = np.random.default_rng(seed)
     pairs = list(zip(hits, families, strict=True))
@@ -132,8 +132,8 @@ def permutation_p(
     observed = float(whole([np.diagonal(own).mean() for own in hits]))
     expected = float(whole([expected_hits(*pair).mean() for pair in pairs]))
     means = whole([_exchanged(*pair, permutations, draw) for pair in pairs])
-    as_far = np.abs(means - expected) >= abs(observed - expected) - ROUNDING
-    return observed, expected, float((1 + as_far.sum()) / (1 + permutations))
+    as_far = [(side * (means - observed) > -ROUNDING).sum() for side in (-1, 1)]
+    return observed, expected, min(1.0, 2 * (1 + int(min(as_far))) / (1 + permutations))
 
 
 def expected_hits(hits: np.ndarray, families: np.ndarray) -> np.ndarray:

@@ -224,7 +224,7 @@ def test_calibration_error_is_the_mean_distance_over_bins(rows) -> None:
 def judged(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
     """Two relations of four queries: P(true) is right in the first, and turned in the second."""
     queries = probing.queries(["a [Y] ."] * 8, ["pain"])
-    queries["relation"] = ["r1"] * 4 + ["r2"] * 4
+    queries["subject"], queries["relation"] = queries["query_id"], ["r1"] * 4 + ["r2"] * 4
     folder = tmp_path / "toy"
     folder.mkdir()
     queries.to_parquet(folder / "queries.parquet")
