@@ -1,8 +1,8 @@
 """Entity lists: a text file with one name per line, or the mentions of CHEMDNER annotations.
 
 A list has names and nothing else: no columns, marks, header or comments, since no text has these
-with a name. It may hold no name twice. Names of up to three characters are told apart by case ("CAT" and
-"cat"), longer ones are not.
+with a name. It may hold no name twice. Names of up to three characters are told apart by case
+("CAT" and "cat"), longer ones are not.
 """
 
 from collections import Counter
