@@ -363,3 +363,13 @@ def test_a_path_outside_of_the_sources_is_refused(
     monkeypatch.chdir(tmp_path)
     entities = {"gene": "lama/Squad/other-entities.txt"}
     check_refusal("lipid", {"entities": entities}, "entities.gene")
+
+
+def test_a_list_of_which_no_name_occurs_stops_the_gate(tmp_path: Path) -> None:
+    benchmark = build(tmp_path, [record(7, "Aspirin helps.")])
+    read = benchmark.others["sources"]
+    counts = read[read["what"] == "names in prompts"].set_index("name")["rows"].to_dict()
+    assert counts == {"chem": 1, "gene": 0}
+    failing = gate_helpers.failing("lipid", {**benchmark.others, "queries": benchmark.queries})
+    (check,) = (check for check in failing if check["type"] == "expect_column_values_to_be_between")
+    assert [row["row"] for row in check["examples"]] == ["entities/genes.txt names in prompts gene"]

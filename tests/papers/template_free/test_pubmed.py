@@ -137,3 +137,35 @@ def test_chemdner_mentions_in_their_most_frequent_spelling(tmp_path: Path) -> No
     path.write_text("1\tA\t5\taspirin\n")
     with pytest.raises(BadInput, match="line 1: 4 fields, expected 6"):
         read_names(path)
+
+
+NAMES = [
+    "aspirin",
+    "sodium chloride",
+    "1,2-dichloroethane",
+    "N,N-dimethyltryptamine",
+    "5-HT",
+    "NaCl",
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("{},C0004057", "{}, C0004057", "C0004057,{}", "{}|C0004057", "{};D1", "{} 7", "7 {}"),
+        *("{}  drug", '"{}"', "'{}',", "- {}", "1. {}", "{} (CHEBI:7)", "<li>{}</li>", "name: {}"),
+    ],
+)
+def test_a_list_of_more_than_names_is_refused(tmp_path: Path, line: str) -> None:
+    (path := tmp_path / "chemicals.txt").write_text("\n".join(NAMES))
+    assert read_names(path) == NAMES
+    path.write_text("\n".join(line.format(name) for name in NAMES))
+    with pytest.raises(BadInput, match="expected one name, and nothing else, per line"):
+        read_names(path)
+
+
+@pytest.mark.parametrize("other", ["name", "# of 2026", '["aspirin", "quinine"]', "-", "Total: 2"])
+def test_a_line_of_a_list_that_is_no_name_is_named(tmp_path: Path, other: str) -> None:
+    (path := tmp_path / "chemicals.txt").write_text("\n".join([other, *NAMES]))
+    with pytest.raises(BadInput, match=r"chemicals\.txt, line 1: .* is no name"):
+        read_names(path)
