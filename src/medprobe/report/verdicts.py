@@ -33,8 +33,8 @@ TITLES: Final = {
 }
 SHUFFLED_TITLE: Final = "its answers to other subjects"
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
-    "query_id": "queries",
-    "subject_id": "subjects",
+    "query_id": "families of names",
+    "subject_id": "families of names",
     "answer_ids": "entities",
     "target": "diseases",
 }
