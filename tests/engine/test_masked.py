@@ -23,7 +23,7 @@ def rows_of(folder):
     return [tokenizer(text)["input_ids"] for text in TEXTS]
 
 
-@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "ibert"])
 @pytest.mark.parametrize("budget", [1, 40, 8192])
 def test_log_probs_are_those_of_the_whole_head(arch, budget, tiny_model, monkeypatch):
     monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 2000)
@@ -68,7 +68,7 @@ def test_the_last_layer_works_at_the_asked_positions_alone(arch, tiny_model):
     assert seen == [4]
 
 
-@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "ibert"])
 @pytest.mark.parametrize("size", [1, 2])  # tokens masked together
 def test_pseudo_log_likelihood_masks_one_group_at_a_time(arch, size, tiny_model, monkeypatch):
     monkeypatch.setattr(masked, "CHUNK", 5)
@@ -109,7 +109,7 @@ def test_texts_of_the_same_tokens_are_read_once_and_score_the_same(tiny_model, m
     assert len(read) == len(groups[0]) + len(groups[1])
 
 
-@pytest.mark.parametrize("arch", probing.ARCHITECTURES)
+@pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "ibert"])
 def test_a_slot_takes_any_number_of_masks(arch, tiny_model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
     slots = masked_slots(tokenizer, probing.PROMPTS, probing.PROMPTS)

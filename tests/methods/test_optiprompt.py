@@ -100,6 +100,11 @@ def test_vectors_equal_those_of_the_slow_implementation(arch, tiny_model):
     torch.testing.assert_close(losses, expected, atol=1e-4, rtol=0)
 
 
+def test_embeddings_that_are_no_table_are_refused(tiny_model):
+    with pytest.raises(BadInput, match="ibert: no vectors can stand beside its embeddings"):
+        method(tiny_model("ibert")).train(table(4), table(2), 7)
+
+
 def test_the_language_model_stays_as_it_is(tiny_model):
     prober = method(tiny_model("bert"))
     before = {name: value.clone() for name, value in prober.model.model.state_dict().items()}

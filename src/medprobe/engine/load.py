@@ -283,8 +283,9 @@ def _keeps_states(folder: Path, model: Any, device: torch.device) -> bool:
     return is_plain and not getattr(model.config.get_text_config(), "attention_chunk_size", None)
 
 
-def _count_tokens(embeddings: torch.nn.Module, inputs: object, output: torch.Tensor) -> None:
-    token_counter["tokens"] += output[..., 0].numel()
+def _count_tokens(embeddings: torch.nn.Module, inputs: object, output: Any) -> None:
+    states = output[0] if isinstance(output, tuple) else output  # I-BERT's come with a scale
+    token_counter["tokens"] += states[..., 0].numel()
 
 
 def _check_outputs(name: str, model: torch.nn.Module, inputs: object, outputs: Any) -> None:

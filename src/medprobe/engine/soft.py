@@ -12,6 +12,7 @@ from typing import Final
 
 import torch
 
+from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
 from medprobe.engine.batching import pad_rows
 from medprobe.engine.heads import narrow_head
@@ -130,6 +131,8 @@ class SoftEmbedding(torch.nn.Module):
 def install_vectors(model: Model, vectors: torch.Tensor) -> Iterator[None]:
     """Within the block the model reads the ids `soft_ids(model, …)` as these vectors."""
     hard = model.model.get_input_embeddings()
+    if not isinstance(hard, torch.nn.Embedding):  # I-BERT's come with a scale
+        raise BadInput(model.name, "no vectors can stand beside its embeddings of words")
     model.model.set_input_embeddings(SoftEmbedding(hard, model.config.vocab_size, vectors))
     try:
         yield
