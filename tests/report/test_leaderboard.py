@@ -6,6 +6,7 @@ import pandas as pd
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
+from medprobe.core.baselines import MAJORITY
 from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import CHANCE, SIGNIFICANCE
@@ -45,10 +46,10 @@ def of_facts(table_results: Results, metric: str = "acc_at_1") -> Standing:
 
 
 def test_the_first_screen() -> None:
-    """`sure`: a clear lead; `close`: none, and chance in its interval; `split`: the next model by
-    another method; `equal`: a tie; `copied`: the best model is no better than its control, and the
-    next one is."""
-    control = {"method_b": "fill_mask:copy"}
+    """`sure`: a clear lead; `close`: none, and no model above its control; `split`: the next model
+    by another method, and no control; `equal`: a tie; `copied`: the best model is no better than
+    its control, and the next one is. `sure` and `close` have a majority baseline."""
+    copy, shuffled = {"method_b": "fill_mask:copy"}, {"method_b": "fill_mask:shuffled"}
     rows = [
         *(row("sure", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))),
         *(row("close", "fair", 0.31), row("close", "good", 0.3)),
@@ -58,6 +59,8 @@ def test_the_first_screen() -> None:
         *(row("copied", "good", 0.5), row("copied", "fair", 0.3)),
         row("copied", "good", 0.45, "fill_mask:copy"),
         row("copied", "fair", 0.1, "fill_mask:copy"),
+        *(row("sure", name, 0.02, "fill_mask:shuffled") for name in ("good", "fair")),
+        *(row("close", name, 0.28, "fill_mask:shuffled") for name in ("good", "fair")),
     ]
     tests = [
         compared("sure", "fair", "good", -0.4, 1e-6),
@@ -66,16 +69,17 @@ def test_the_first_screen() -> None:
         compared("close", "fair", "good", 0.01, 0.9),
         compared("split", "good", "poor", 0.5, 1e-6),
         compared("copied", "good", "fair", 0.2, 0.01),
-        {**compared("copied", "good", "good", 0.05, 0.2), **control},
-        {**compared("copied", "fair", "fair", 0.2, 0.01), **control},
+        {**compared("copied", "good", "good", 0.05, 0.2), **copy},
+        {**compared("copied", "fair", "fair", 0.2, 0.01), **copy},
+        {**compared("sure", "good", "good", 0.88, 1e-6), **shuffled},
+        {**compared("sure", "fair", "fair", 0.48, 1e-6), **shuffled},
+        {**compared("close", "fair", "fair", 0.03, 0.3), **shuffled},
+        {**compared("close", "good", "good", 0.02, 0.4), **shuffled},
     ]
-    counted = {"subset": ["full"], "relation": ["treats"]}
+    of_baseline = [row("sure", BASELINE, 0.25, MAJORITY), row("close", BASELINE, 0.4, MAJORITY)]
     table_results = replace(
         results(rows, tests),
-        statistics={
-            "sure": pd.DataFrame({**counted, "chance_at_1": [0.02]}),
-            "close": pd.DataFrame({**counted, "chance_at_1": [0.28]}),
-        },
+        baselines=pd.DataFrame(of_baseline, columns=COMPARISON),
         twins={"fair": "good"},
         invented=frozenset({"good", "fair", "another"}),
     )
@@ -115,6 +119,6 @@ def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
     assert isinstance(found, Answer)
     assert found.says == (
         "one has 50.0\N{NO-BREAK SPACE}% on facts [45.0, 55.0] by fill_mask; "
-        "it is tested against no baseline."
+        "it is not tested against a control."
     )
     assert leaderboard(results([], [])) == []

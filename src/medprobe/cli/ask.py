@@ -161,7 +161,7 @@ def run(
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
     The headline is the main metric, next to its control, such as the model's answers to other
-    subjects, and to the majority baseline. `limit` queries are drawn by the seed, evenly over
+    subjects, and the majority baseline. `limit` queries are drawn by the seed, evenly over
     relations and subsets. With `every`, the parts of subsets and the means over queries are printed
     as well.
 
@@ -240,7 +240,7 @@ def _numbers(rows: pd.DataFrame) -> list[outputs.Number]:
 def _headline(
     rows: pd.DataFrame, metadata: Metadata, controlled: pd.DataFrame, majority_rows: pd.DataFrame
 ) -> str:
-    """The main metric of each whole subset by the main variant, with its control and majority."""
+    """The main metric of each whole subset by the main variant, beside control and majority."""
     metric = primary_metric(rows, metadata)
     title = find_metric(metric).title
     lines = []
@@ -253,16 +253,18 @@ def _headline(
             ends = (format_without_unit(metric, end) for end in (row.low, row.high))
             interval = f" [{', '.join(ends)}]"
         line = f"{row.subset}: {title} {format_value(metric, row.value)}{interval}"
-        line += f" on {row.n:,.0f} queries"
+        line += f", queries: {row.n:,.0f}"
+        is_lower = find_metric(metric).better_on(row.subset) == "lower"
         keys = {"subset": row.subset, "metric": metric}
         for found in select(controlled, **keys, method=row.method).itertuples():
             shuffled = is_shuffled(found.control.partition(":")[2])
             name = SHUFFLED_TITLE if shuffled else TITLES.get(found.control, found.control)
-            other = format_value(metric, row.value - found.difference)
-            gap = format_difference(metric, found.difference)
-            line += f"; {name} {other}, difference {gap}, {p_value(found.p_holm)}"
+            gap = -found.difference if is_lower else found.difference
+            other = format_value(metric, row.value - gap)
+            about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
+            line += f"; {name}: {other} ({about})"
         for constant in select(majority_rows, **keys, relation=MEAN).itertuples():
-            line += f"; {TITLES[MAJORITY]} {format_value(metric, constant.value)}"
+            line += f"; {TITLES[MAJORITY]}: {format_value(metric, constant.value)}"
         lines.append(line)
     return "\n".join(lines)
 

@@ -37,9 +37,9 @@ class Bar:
     Attributes:
         model: its name.
         number: its value.
-        about: its method, interval and baseline.
-        known: whether it is shown to be better than its baseline.
-        places: of `value`, `low`, `high` and `baseline`, in per cent of the drawing's width.
+        about: its method, interval, control and baselines.
+        known: whether it is shown to be above its control.
+        places: of `value`, `low`, `high` and `control`, in per cent of the drawing's width.
         says: the start of the sentence, if this model comes first.
         beside: its end, by the model that comes next.
     """

@@ -38,14 +38,14 @@ STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
 LEGEND: Final = (
     "Values are means over relations (macro), with intervals in brackets; there is none for fewer "
     "than three units, or for a value that no resample moves. The control of a ranking is the "
-    "model's own answers, given to other subjects, whose names end in other words: the difference "
-    "is what the subject contributes. Other metrics have controls of their own, such as always "
-    "answering true. The majority baseline is each relation's best constant list of answers. It "
-    "has seen the labels, which the model has not, so a model below it may still know facts; it is "
-    "not tested. Differences are those of the tests, in points for shares, with the corrected p. "
-    f"{MARK} not significant. Models are tested against each other under one method. A model's "
-    "method is the one with its best value that is shown to be above its control, which favours "
-    "models with many methods."
+    "model's own answers to other subjects of the relation, whose names end in another word. The "
+    "difference is what the subject contributes. Other metrics have controls of their own, such as "
+    "always answering true. The majority baseline is each relation's best constant list of "
+    "answers. It has seen the labels, which the model has not, so a model below it may still know "
+    "facts; it is not tested. Differences are those of the tests, in points for shares, with the "
+    f"corrected p. {MARK} not significant. Models are tested against each other under one method. "
+    "Each model is shown under its best method among those shown to be above their control, which "
+    "favours models with many methods."
 )
 HEADS: Final = (
     "model",
@@ -253,7 +253,7 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
     number = format_without_unit(ranking.metric, row["value"])
     about = f"{row['method']}: {number} {_interval(ranking, row)}".rstrip()
     if own:
-        numbers["baseline"] = own.value
+        numbers["control"] = own.value
         about += f", {own.name} {format_without_unit(ranking.metric, own.value)}"
     for title, value in baselines(ranking.results, row).items():
         about += f", {title} {format_without_unit(ranking.metric, value)}"
@@ -277,17 +277,17 @@ def _says(ranking: Standing, row: pd.Series, own: Control | None) -> str:
     model, method, name = row["model"], row["method"], ranking.benchmark
     number, interval = _in_words(ranking, row["value"]), _interval(ranking, row)
     by = "" if ranking.metric == "acc_at_1" else f" ({metric(ranking.metric).title})"
-    has = f"{model} has {number} on {name}{by} {interval}".rstrip() + f" by {method}"
-    if own is None or own.clear is None:
-        return f"{has}; it is tested against no control"
-    reference = f"{own.name}: {_in_words(ranking, own.value)}"
+    end = f" {interval}".rstrip() + f" by {method}"
+    if own is not None:
+        end += f", against {_in_words(ranking, own.value)} for {own.name}"
     if (majority := _majority(ranking, row)) is not None:
-        reference += f"; the majority baseline: {_in_words(ranking, majority)}"
+        end += f" ({TITLES[MAJORITY]} has {_in_words(ranking, majority)})"
+    if own is None or own.clear is None:
+        return f"{model} has {number} on {name}{by}{end}; it is not tested against a control"
     if not own.beaten:
-        return f"{has}, and is not shown to be above its control; {reference}"
-    if ranking.metric == "acc_at_1":
-        has = f"{model} knows {number} of {name} {interval}".rstrip() + f" by {method}"
-    return f"{has}; {reference}"
+        return f"{model} is not shown to be above its control on {name}{by}: {number}{end}"
+    verb = f"knows {number} of" if ranking.metric == "acc_at_1" else f"has {number} on"
+    return f"{model} {verb} {name}{by}{end}"
 
 
 def _beside(ranking: Standing, first: First, other: First) -> str:

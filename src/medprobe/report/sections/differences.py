@@ -36,12 +36,13 @@ def section(results: Results, benchmark: str) -> list[Part]:
     unit_names = units(results, benchmark)
     caption = (
         f"{metric(name).title}, macro means. Each pair is compared over the same queries. "
-        f"Accuracies have a test with a two-way variance over {unit_names} and answers, other "
-        f"metrics a permutation test that swaps whole {unit_names}. A ranking and its control have "
-        "one that exchanges the answers of whole name families. Holm's correction is over all "
-        "models under one method, all methods under one model, or all models with the controls of "
-        f"one method. Significant: corrected p below {LEVEL:g}. Smallest detectable difference: a "
-        "true difference of this size is found 80 % of the time (median over the pairs)"
+        f"Accuracies are tested with a two-way variance over {unit_names} and answers, other "
+        f"metrics by a permutation test that swaps whole {unit_names}, and a ranking against its "
+        "answers to other subjects by one that exchanges those of whole families of names. "
+        "Holm's correction is over all models under one method, all methods under one model, or "
+        "all models and the controls of one method. Significant: corrected p below "
+        f"{LEVEL:g}. Smallest detectable difference: a true difference of this size is found 80 % "
+        "of the time (median over the pairs)"
     )
     never = any(isinstance(line[-1], Cell) and line[-1].text == NEVER for line in body)
     few = f"; {NEVER}: with so few {unit_names} no difference can be significant."
