@@ -332,6 +332,17 @@ def test_prompts_that_a_model_finds_likely_are_answered() -> None:
     assert table.loc["v", "rho"] == pytest.approx(spearmanr(x, y).statistic)
 
 
+@given(st.integers(1, 11), st.integers(1, 11), st.floats(2, 1000))
+def test_of_two_perplexities_r_and_rho_are_one_number(hits: int, likely: int, other: float) -> None:
+    scores, params = many_models()  # many resamples hold one perplexity, or no hit
+    item = replace(scores[0], cluster=pd.Series(range(12)))
+    item.accuracy = {"v": (np.arange(12) < hits).astype(float)}
+    item.perplexity = {"v": np.where(np.arange(12) < likely, 1.5, other)}
+    [row] = perplexities.correlate_prompts([item], params).to_dict("records")
+    for end in ("", "low_", "high_"):
+        assert row[f"{end}r_log"] == pytest.approx(row[f"{end}rho"], abs=1e-6, nan_ok=True)
+
+
 def test_parallel_differences_are_paired(results: Results) -> None:
     table = results.tables[f"{PREFIX}parallel"]
     assert set(table["sentences"]) == {predicted.ALL}  # each prompt holds its subject

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.metrics.intervals import interval, resampled_sums
+from medprobe.metrics.intervals import ROUNDING, interval, resampled_sums
 from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.data_sets import Counted, select_counted
 
@@ -70,8 +70,9 @@ def correlate_prompts(scores: Sequence[QueryScores], params: Params) -> pd.DataF
     """Correlate perplexity and hits over the prompts of each data set, for each model.
 
     Returns:
-        `name, kind, model, r_log, rho` with bootstrap intervals over clusters of queries, and the
-        number of `prompts`. A negative one says: what a model finds likely, it answers more often.
+        `name, kind, model, r_log, rho` with bootstrap intervals over clusters of queries, NaN
+        where many resamples hold hits or misses only, and the number of `prompts`. A negative one
+        says: what a model finds likely, it answers more often.
     """
     rows = []
     for item in scores:
@@ -102,10 +103,12 @@ def _clustered_r(
     draws = resampled_sums(sums, params.score.bootstrap, params.seed)
     totals = np.concatenate([sums.sum(axis=0, keepdims=True), draws])
     x_sum, y_sum, xx, yy, xy, n = totals.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r = (n * xy - x_sum * y_sum) / np.sqrt((n * xx - x_sum**2) * (n * yy - y_sum**2))
-    r[~np.isfinite(r)] = np.nan
+    variances = np.stack([xx / n - (x_sum / n) ** 2, yy / n - (y_sum / n) ** 2])
+    variances[variances < ROUNDING] = np.nan  # of the sample 1; a resample can hold equal values
+    r = (xy / n - x_sum * y_sum / n**2) / np.sqrt(variances.prod(axis=0))
     settings = params.score
+    if np.isnan(r[1:]).mean() > 1 - settings.confidence:
+        r[1:] = np.nan  # of so few hits, or misses, resamples do not say how far r would move
     low, high = interval(r[:1], r[1:, None], settings.confidence, len(sums), scales=["plain"])
     bounds = {f"low_{name}": max(low[0], -1.0), f"high_{name}": min(high[0], 1.0)}
     return {name: float(r[0]), **bounds}
