@@ -71,9 +71,10 @@ def _compare(a: pd.DataFrame, b: pd.DataFrame, name: str, confidence: float) -> 
     difference, clusters = means[0] - means[1], len(sums)
     deviation = float(np.sqrt((sums**2).sum() * clusters / max(clusters - 1, 1)))
     reach = deviation * float(stdtrit(clusters - 1, (1 + confidence) / 2))
-    p = 1.0
     if deviation > 0:
         p = float(2 * stdtr(clusters - 1, -abs(difference) / deviation))
+    else:  # all clusters say the same: as rare as equal signs
+        p = 2.0 ** (1 - clusters) if difference else 1.0
     low, high = difference - reach, difference + reach
     return {"difference": difference, "low": low, "high": high, "p": p, "n": len(a),
             "units": clusters}  # fmt: skip
