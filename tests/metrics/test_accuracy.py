@@ -14,7 +14,7 @@ from helpers.toy_project import predictions, queries, query, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.plugins import find_plugins
-from medprobe.core.tables import ABOUT, PREDICTION_COLUMNS
+from medprobe.core.tables import ABOUT
 from medprobe.metrics import Scoring, catalog, find
 from medprobe.metrics.accuracy import by_answer, share_ties, values
 from medprobe.metrics.splits import bins, parts
@@ -292,28 +292,3 @@ def test_a_family_is_found_by_its_name_alone() -> None:
     assert [families[name] for name in process.stdout.split() if name in families] == ["perplexity"]
     with pytest.raises(BadInput, match=r"no family of metrics 'accurcy' .did you mean 'accuracy'"):
         find("accurcy")
-
-
-def test_a_model_that_repeats_the_subject_is_ranked_without_it() -> None:
-    """By name, by id, and by the rank among all names where a table has it; a right name stays."""
-    names = [
-        [("drug 0", "", False), ("alba", "", True)],
-        [("a", "", False), ("other name", "S1", False), ("alba", "", True)],
-        [("drug 2", "", True)],
-        [("drug 3", "", False), *[(f"n{rank}", "", False) for rank in range(9)]],
-    ]
-    query_table = queries(*map(query, range(4)))
-    rows = [
-        ("", "", f"full-may_treat-{number}", rank, name, id_, -float(rank), hit)
-        for number, ranking in enumerate(names)
-        for rank, (name, id_, hit) in enumerate(ranking, 1)
-    ]
-    table = pd.DataFrame(rows, columns=PREDICTION_COLUMNS)
-    got = values(table, query_table).set_index("query_id")
-    assert got["acc_at_1"].tolist() == [0, 0, 1, 0]
-    assert got["acc_at_1_without_subject"].tolist() == [1, 0, 1, 0]
-    assert got["acc_at_10_without_subject"].tolist() == [1, 1, 1, 0]
-    ranks = table["query_id"].map(dict(zip(query_table["query_id"], [2, 3, 1, 11], strict=True)))
-    got = values(table.assign(answer_rank=ranks), query_table).set_index("query_id")
-    assert got["acc_at_10"].tolist() == [1, 1, 1, 0]
-    assert got["acc_at_10_without_subject"].tolist() == [1, 1, 1, 1]

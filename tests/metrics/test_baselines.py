@@ -90,20 +90,6 @@ def test_a_random_answer_is_a_guess_among_the_answers_of_the_relation(
             assert values[f"q{number}", f"acc_at_{k}"] == pytest.approx(hits / len(orders))
 
 
-def test_a_guess_that_leaves_the_subject_out_has_one_name_fewer() -> None:
-    """`pain` is a candidate and the subject of the first query."""
-    rows = [("pain", ["fever"]), ("b", ["pain"]), ("c", ["gout"]), ("d", ["cough"])]
-    benchmark = tables(rows)
-    for table in (
-        baselines.chance(benchmark),
-        baselines.random_answer(benchmark),
-    ):
-        values = table.set_index(["query_id", "prediction"])["score"]
-        assert values["q0", "acc_at_1"] == 1 / 4
-        assert values["q0", "acc_at_1_without_subject"] == pytest.approx(1 / 3)
-        assert values["q1", "acc_at_1_without_subject"] == 1 / 4
-
-
 def test_the_answers_of_a_drawn_benchmark_are_those_of_its_source() -> None:
     """So the guess is as good on ten queries as on all."""
     benchmark = tables([("a", ["pain"]), ("b", ["fever"])])

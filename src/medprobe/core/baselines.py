@@ -23,8 +23,7 @@ from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 MAJORITY: Final = "majority"
 RANDOM_ANSWER: Final = "random_answer"
 CHANCE: Final = "chance"
-WITHOUT_SUBJECT: Final = "_without_subject"  # ends the names of accuracies without echoes
-RANKED: Final = 11  # answers: ten, and one more for where the query's own subject is left out
+RANKED: Final = 10  # answers
 TIES: Final = 5  # names behind the last that equal it, as methods list them
 
 
@@ -147,7 +146,7 @@ def random_answer(tables: BenchmarkTables) -> pd.DataFrame:
             if source is not None:
                 names |= {*map(normalise, source.loc[source["relation"] == relation, "name"])}
             rows += [(query, Counter(names)) for query in group]
-    return _expected(tables, rows)
+    return _expected(rows)
 
 
 def chance(tables: BenchmarkTables) -> pd.DataFrame:
@@ -167,44 +166,30 @@ def chance(tables: BenchmarkTables) -> pd.DataFrame:
         for (relation,), group in groups.items():
             names = Counter(map(normalise, ranked[relation]))
             rows += [(query, names) for query in group if names]
-    return _expected(tables, rows)
+    return _expected(rows)
 
 
-def _expected(tables: BenchmarkTables, rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
+def _expected(rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
     """What a random order of names is expected to reach, for each query.
 
     Args:
-        tables: the benchmark.
         rows: each query, and how many of its names are equal by the benchmark's rule.
 
     Returns:
         A prediction table of the family `chance`: a row for each query and metric, with the name of
         the metric as `prediction` and its expected value as `score`.
     """
-    normalise = find_rule(tables.normalise)
-    subjects = dict(zip(tables.queries["query_id"], tables.queries["subject"], strict=True))
-    ids, right, size, echoes = [], [], [], []
-    for query, names in rows:
-        subject = normalise(subjects[query.id])
-        ids.append(query.id)
-        right.append(sum(names[text] for text in query.answers))
-        size.append(names.total())
-        echoes.append(0 if subject in query.answers else names[subject])
     table = pd.DataFrame(
-        {"query_id": ids, "right": right, "size": size, "echoes": echoes}, dtype=object
+        [
+            (query.id, sum(names[text] for text in query.answers), names.total())
+            for query, names in rows
+        ],
+        columns=["query_id", "right", "size"],
     )
-    numbers = table[["right", "size", "echoes"]].astype(float)
+    about = {"variant": "", "replicate": "", "prediction_id": "", "hit": False}
     parts = []
     for rank, k in enumerate(KS, start=1):
-        for end, without in (("", 0), (WITHOUT_SUBJECT, numbers["echoes"])):
-            value = chance_of_hit(numbers["right"], numbers["size"] - without, k)
-            about = {
-                "variant": "",
-                "replicate": "",
-                "rank": rank,
-                "prediction_id": "",
-                "hit": False,
-            }
-            name = f"acc_at_{k}{end}"
-            parts.append(table[["query_id"]].assign(**about, prediction=name, score=value))
+        value = chance_of_hit(table["right"].to_numpy(), table["size"].to_numpy(), k)
+        name = f"acc_at_{k}"
+        parts.append(table[["query_id"]].assign(**about, rank=rank, prediction=name, score=value))
     return pd.concat(parts, ignore_index=True).dropna(subset="score")

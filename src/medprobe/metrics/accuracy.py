@@ -37,11 +37,6 @@ _TIED: Final = "expected acc@k where equal scores are drawn in random order"
 _MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
 _AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
 _BY_ANSWER: Final = "mean over the answers of a relation of the mean over each one's queries"
-_NOT_RANKED: Final = (
-    "acc@k where the query's own subject is not ranked, as a prior does not name it"
-)
-_SHARE: Final = ("higher", 0.0, 1.0)
-WITHOUT: Final = "_without_subject"
 _UNANSWERED: Final = "free answers that are cut, empty, or name no candidate or several"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
@@ -59,13 +54,6 @@ class Accuracy(Scorer):
         Metric("acc_at_10_tied", "acc@10, ties shared", "higher", 0.0, 1.0, _TIED),
         Metric("acc_at_1_by_answer", "acc@1 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
         Metric("acc_at_10_by_answer", "acc@10 by answer", "higher", 0.0, 1.0, _BY_ANSWER),
-        Metric(
-            f"acc_at_1{WITHOUT}", "acc@1, own subject left out", *_SHARE, _NOT_RANKED, tested=True
-        ),
-        Metric(f"acc_at_5{WITHOUT}", "acc@5, own subject left out", *_SHARE, _NOT_RANKED),
-        Metric(
-            f"acc_at_10{WITHOUT}", "acc@10, own subject left out", *_SHARE, _NOT_RANKED, tested=True
-        ),
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
@@ -115,8 +103,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
-    `acc_at_<k>_without_subject`, where the query's own subject is not ranked; `subject_at_1`, where
-    they are the best names and not those ahead of an answer (`core.tables.are_ahead`);
+    `subject_at_1`, where they are the best names and not those ahead (`core.tables.are_ahead`);
     `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
@@ -184,10 +171,6 @@ def _values_of_run(
         ranks = predictions.groupby(KEYS)["answer_rank"].first().reindex(index)
         table["reciprocal_rank"] = (1 / ranks).fillna(0.0).to_numpy()
         table["names_ahead"] = (ranks - 1).to_numpy()
-    echoes = _echoes(predictions, queries)
-    ranks_without = _ranks_without(predictions, echoes).reindex(index)
-    for k in KS:
-        table[f"acc_at_{k}{WITHOUT}"] = (ranks_without <= k).to_numpy(float)
     subject = table.pop("subject").to_numpy()
     if not are_ahead(predictions):
         first_predictions = (
@@ -197,34 +180,6 @@ def _values_of_run(
         if "unanswered" in predictions and predictions["unanswered"].notna().any():
             table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
     return table
-
-
-def _echoes(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.Series:
-    """Whether each prediction is its query's own subject, by name or id, and not right."""
-    subjects = queries.set_index("query_id")[["subject", "subject_id"]]
-    subject = subjects.loc[predictions["query_id"]].set_index(predictions.index)
-    is_named = predictions["prediction"] == subject["subject"]
-    ids = predictions.get("prediction_id", pd.Series("", predictions.index))  # not read by all
-    is_same = (ids == subject["subject_id"]) & (ids != "")
-    return (is_named | is_same) & ~predictions["hit"].astype(bool)
-
-
-def _ranks_without(predictions: pd.DataFrame, echoes: pd.Series) -> pd.Series:
-    """The rank of each query's best answer where its own subject is not ranked; NaN if unknown.
-
-    A table holds the first names only. Where it has the rank of the answer among all names, that
-    counts too.
-    """
-    table = predictions.assign(echo=echoes).sort_values([*KEYS, "rank"])
-    table["ahead"] = table.groupby(KEYS)["echo"].cumsum()
-    hits = table[table["hit"].astype(bool)]
-    best = (hits["rank"] - hits["ahead"]).groupby([hits[key] for key in KEYS]).min()
-    if "answer_rank" not in table:
-        return best
-    is_ahead = table["echo"] & (table["rank"] < table["answer_rank"])
-    groups = table.assign(is_ahead=is_ahead).groupby(KEYS)
-    ranks = groups["answer_rank"].first() - groups["is_ahead"].sum()
-    return ranks.fillna(best.reindex(ranks.index))
 
 
 def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ MAIN: Final = "main_"
 MORE: Final = "more_"
 LIMIT: Final = 10  # metrics of a run
 WIDTH: Final = 12  # characters of a name that a column's head shows
-CHECKS: Final = ("_tied", "_by_answer", "_without_subject")  # end accuracies counted otherwise
+CHECKS: Final = ("_tied", "_by_answer")  # end accuracies counted otherwise
 
 
 def main_variant(rows: pd.DataFrame) -> str:

@@ -5,7 +5,6 @@ from typing import Final
 import pandas as pd
 
 from medprobe.metrics import catalog
-from medprobe.metrics.accuracy import WITHOUT
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.breakdowns import breakdowns
@@ -77,7 +76,7 @@ def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
 def _names(rows: pd.DataFrame) -> list[str]:
     """Return the metrics that are shown, in the order of their families.
 
-    Those with ties shared, or with the own subject left out, are shown only if that matters.
+    Those with ties shared are shown only if that matters.
     """
     measured = set(rows["metric"])
     return [name for name in catalog() if name in measured and _matters(rows, name)]
@@ -85,7 +84,7 @@ def _names(rows: pd.DataFrame) -> list[str]:
 
 def _matters(rows: pd.DataFrame, name: str) -> bool:
     """Whether a metric is a check of no other, or differs from that other for some system."""
-    checked = name.removesuffix(TIED).removesuffix(WITHOUT)
+    checked = name.removesuffix(TIED)
     if checked == name:
         return True
     values = rows.pivot_table(index=["model", "method"], columns="metric", values="value")
