@@ -72,9 +72,10 @@ def test_the_best_is_bold_and_what_is_worse_beyond_chance_is_marked(page_results
     assert table.loc[("taught", "contrastive"), "best"]
     assert table.loc[("untaught", "contrastive"), "worse"]
     markdown = export(page_results, "made_up", "markdown")
-    assert "**75.0** [" in markdown and "5.0‡ [" in markdown
+    assert "**75.0** [" in markdown and "5.0†‡ [" in markdown
     latex = export(page_results, "made_up", "latex")
-    assert r"\textbf{75.0}\\{\scriptsize [" in latex and r"5.0$^\ddagger$\\{\scriptsize [" in latex
+    assert r"\textbf{75.0}\\{\scriptsize [" in latex
+    assert r"5.0$^\dagger$$^\ddagger$\\{\scriptsize [" in latex
 
 
 def test_who_is_not_shown_to_be_above_shuffled_is_marked(
@@ -86,17 +87,18 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
     significance(PARAMS)
     monkeypatch.setattr("medprobe.pipeline.stages.compare.write_page", lambda *results: None)
     compare(PARAMS)
-    markdown = export(results(tmp_path), "made_up", "markdown")  # ten answers: p .06 for taught
-    assert "75.0**† [" in markdown and "5.0†‡ [" in markdown and "†: not shown" in markdown
+    markdown = export(results(tmp_path), "made_up", "markdown")
+    assert "75.0** [" in markdown and "5.0†‡ [" in markdown and "†: not shown" in markdown
     assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
-    path = Path("reports/significance.csv")
-    tests = pd.read_csv(path)
-    tests.loc[tests["model_a"] == "taught", "p_holm"] = 0.01
-    tests.to_csv(path, index=False)
     table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv")))
     unbeaten = table.set_index(["model", "method"])["unbeaten"]
     assert unbeaten["untaught", "contrastive"] and not unbeaten["taught", "contrastive"]
     assert not unbeaten["baseline", "majority"]
+    path = Path("reports/significance.csv")
+    tests = pd.read_csv(path)
+    tests.loc[tests["model_a"] == "taught", "p_holm"] = 0.06
+    tests.to_csv(path, index=False)
+    assert "75.0**† [" in export(results(tmp_path), "made_up", "markdown")
 
 
 def test_latex_is_well_formed(page_results: Results) -> None:

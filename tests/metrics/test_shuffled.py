@@ -107,6 +107,18 @@ def test_other_answers_count_as_the_methods_own_do() -> None:
     assert shuffled["macro"]["acc_at_1"]["value"] == pytest.approx(1 / 3, abs=1e-6)
 
 
+def test_the_control_has_no_number_of_the_models_own_answers() -> None:
+    answers = [["pain"], ["Fever"], ["gout"], ["pain"]] * 3
+    numbers = score(predictions(answers, answers), benchmark(answers), "accuracy", SCORING)
+    accuracies = {"acc_at_1", "acc_at_5", "acc_at_10"}
+    assert (
+        {*numbers["shuffled"]["full"]["macro"]}
+        == accuracies
+        < {*numbers["default"]["full"]["macro"]}
+    )
+    assert {*compare(answers, answers)["metric"]} == accuracies
+
+
 def test_replicates_are_averaged() -> None:
     answers = [["pain"], ["pain"], ["gout"], ["gout"]] * 2
     right, wrong = answers, [["a cough"]] * 8

@@ -179,6 +179,8 @@ def to_rows(content: dict[str, Scores], model: str, method: str) -> Iterator[tup
     """The scores of a model under a method, by benchmark, as rows of the comparison."""
     for benchmark, variants in content.items():
         for variant, subsets in variants.items():
+            if model == BASELINE and is_shuffled(variant):
+                continue  # a baseline looks at no subject anyway
             name = method if variant == "default" else f"{method}:{variant}"
             for subset, relations in subsets.items():
                 for relation, by_metric in relations.items():

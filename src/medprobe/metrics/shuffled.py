@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from medprobe.core.answers import loose, uncased
 from medprobe.core.shuffling import permutation_p, shuffled_means, shuffled_name
+from medprobe.metrics.summary import QUERY_KEYS
 
 LARGEST: Final = 2000  # queries of a relation that change places: memory grows with their square
 Rule = Callable[[str], str]
@@ -39,16 +40,15 @@ def shuffled_values(
         rule: the benchmark's rule for equal answers.
 
     Returns:
-        Rows like `values`, of the variant's control and without replicates. Relations with a single
-        name family have none.
+        Rows like `values`, of the variant's control and without replicates, with these accuracies
+        alone. Relations with a single name family have none.
     """
     metrics, tables = _metrics(values), []
     for _, strata in _strata(values, predictions, queries, rule):
         for stratum in strata:
-            table = stratum.queries.drop(columns=metrics)
-            for metric, hits in zip(metrics, stratum.hits, strict=True):
-                table[metric] = shuffled_means(hits, stratum.families)
-            tables.append(table)
+            means = [shuffled_means(hits, stratum.families) for hits in stratum.hits]
+            numbers = dict(zip(metrics, means, strict=True))
+            tables.append(stratum.queries[QUERY_KEYS].assign(**numbers))
     if not tables:
         return values.head(0)
     variant = shuffled_name(str(values["variant"].iloc[0]))

@@ -91,7 +91,7 @@ class Number(Output):
 
 
 class AboveControl(Output):
-    """The main metric of a subset against the model's answers to other subjects, or its control."""
+    """The main metric of a subset against its control, such as answers to other subjects."""
 
     subset: str
     metric: str
