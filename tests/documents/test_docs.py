@@ -83,6 +83,8 @@ def test_every_command_exists_and_takes_its_arguments(
                 continue
             assert command, f"medprobe {arguments[0]}"
             if isinstance(command, click.Group) and len(arguments) > 1 and arguments[1] != "WHAT":
+                if names_the_past and arguments[1] not in command.list_commands(CONTEXT):
+                    continue
                 command = command.get_command(CONTEXT, arguments[1])
                 assert command, f"medprobe {arguments[0]} {arguments[1]}"
                 arguments = arguments[1:]  # noqa: PLW2901
