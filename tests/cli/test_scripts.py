@@ -11,14 +11,13 @@ import pytest
 import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
-from jsonschema import Draft202012Validator
 
 from helpers import ROOT
 from helpers.needed import NEEDED
 from helpers.toy_project import NAMED, project, score_once
 from medprobe.cli import main
 from medprobe.core.params import Params, ScoreParams
-from medprobe.pipeline import outputs, plan
+from medprobe.pipeline import plan
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stale_stages import Stage
 
@@ -49,21 +48,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str) -> Any:
-    """The object that a command prints, which its schema allows."""
+    """The object that a command prints, with the keys that the documents name."""
     result = CliRunner().invoke(main, [*arguments, "--json"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
-    Draft202012Validator(outputs.schema()[arguments[0]]).validate(content)
-    return content
-
-
-def test_the_documents_have_the_schemas() -> None:
-    written = json.loads((ROOT / "docs/json.schema.json").read_text(encoding="utf-8"))
-    assert written == outputs.schema()
     page = (ROOT / "docs/reference/scripts.md").read_text(encoding="utf-8")
-    for command, output in outputs.OUTPUTS.items():
-        [row] = [line for line in page.splitlines() if line.startswith(f"| `{command}` |")]
-        assert all(f"`{name}`" in row for name in output.model_fields)
+    [row] = [line for line in page.splitlines() if line.startswith(f"| `{arguments[0]}` |")]
+    assert all(f"`{key}`" in row for key in content)
+    return content
 
 
 def test_a_table_of_results_is_an_object(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from medprobe.core.shuffling import (
     draw_other,
-    expected_hits,
     name_families,
     permutation_p,
     shuffled_means,
@@ -85,10 +84,8 @@ def test_drawn_permutations_are_those_of_whole_families() -> None:
     hits = (draw.random((7, 7)) < 0.3) | np.eye(7, dtype=bool)
     families = np.array([5, 0, 5, 2, 0, 5, 2])
     means = np.array(every_exchange(hits, families))
-    observed, expected, p = permutation_p([hits], [families], permutations=20_000, seed=3)
+    observed, _, p = permutation_p([hits], [families], permutations=20_000, seed=3)
     assert observed == 1
-    assert expected == pytest.approx(means.mean())
-    assert expected == pytest.approx(expected_hits(hits, families).mean())
     assert p == pytest.approx(2 * (means > 1 - 1e-9).mean(), abs=0.01)
 
 

@@ -36,7 +36,8 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import with_controls
 from medprobe.metrics.summary import MEANS
-from medprobe.pipeline import outputs, terminal
+from medprobe.pipeline import terminal
+from medprobe.pipeline.outputs import to_json
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.numbers import format_difference, format_value, format_without_unit
 from medprobe.report.numbers import metric as find_metric
@@ -66,7 +67,7 @@ def ask(
         benchmark: whose candidates are ranked. None takes the first of params.yaml; if there is
             none, the model writes answers of its own.
         params: the project's.
-        as_json: print one object, `outputs.Ask`.
+        as_json: print one object.
 
     Raises:
         BadInput: for a prompt without exactly one slot.
@@ -82,19 +83,19 @@ def ask(
         best = model.ask(prompt, method).rename(columns={"answer": "prediction"})
     has_hits = "hit" in best
     rows = [
-        outputs.Ranked(
-            rank=row["rank"],
-            answer=row["prediction"],
-            score=row["score"],
-            right=bool(row["hit"]) if has_hits else None,
-        )
+        {
+            "rank": row["rank"],
+            "answer": row["prediction"],
+            "score": row["score"],
+            "right": bool(row["hit"]) if has_hits else None,
+        }
         for row in best.to_dict("records")
     ]
     if as_json:
-        outputs.Ask(prompt=prompt, method=method, answers=rows).print()
+        print(to_json({"prompt": prompt, "method": method, "answers": rows}))
         return
     cells = [
-        (str(row.rank), row.answer, f"{row.score:.4f}", "yes" if row.right else "no")
+        (str(row["rank"]), row["answer"], f"{row['score']:.4f}", "yes" if row["right"] else "no")
         for row in rows
     ]
     count = 4 if has_hits else 3
@@ -193,12 +194,14 @@ def run(
             rows, majority_rows = _main(rows), _main(majority_rows)
         metric = primary_metric(rows, metadata)
         main = select_systems(controlled, main_variants(rows))
-        above = [
-            outputs.AboveControl(**{key: row[key] for key in outputs.AboveControl.model_fields})
-            for row in select(main, metric=metric).assign(p=main["p_holm"]).to_dict("records")
-        ]
-        numbers, of_majority = _numbers(rows), _numbers(majority_rows)
-        outputs.RunMeans(numbers=numbers, majority=of_majority, above_control=above).print()
+        above = select(main, metric=metric).assign(p=main["p_holm"])
+        columns = ["subset", "metric", "control", "difference", "p"]
+        content = {
+            "numbers": rows.drop(columns="std").to_dict("records"),
+            "majority": majority_rows.drop(columns="std").to_dict("records"),
+            "above_control": above[columns].to_dict("records"),
+        }
+        print(to_json(content))
         return
     print(_headline(rows, metadata, controlled, majority_rows))
     rows = rows if every else _main(rows)
@@ -230,11 +233,6 @@ def _main(rows: pd.DataFrame) -> pd.DataFrame:
     is_mean = rows["relation"] == MEAN if (rows["relation"] == MEAN).any() else True
     is_main = is_mean & ~rows["subset"].str.contains("/")
     return rows[is_main & ~rows["metric"].str.endswith("_tied")]
-
-
-def _numbers(rows: pd.DataFrame) -> list[outputs.Number]:
-    names = [*outputs.Number.model_fields]
-    return [outputs.Number(**row) for row in rows[names].to_dict("records")]
 
 
 def _headline(

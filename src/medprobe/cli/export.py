@@ -24,7 +24,7 @@ from medprobe.metrics.results import (
     select_systems,
     subsets,
 )
-from medprobe.pipeline import outputs
+from medprobe.pipeline.outputs import to_json
 from medprobe.report import results as page
 from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
@@ -280,15 +280,12 @@ def _csv(columns: list[Column], note: str) -> str:
 
 
 def _json(columns: list[Column], note: str) -> str:
-    names = [*outputs.ExportedCell.model_fields]
+    names = ["model", "method", "benchmark", "subset", "relation", "metric", "value", "low", "high"]
+    names += ["n", "best", "worse", "unbeaten"]
     tables = [
-        outputs.ExportedColumn(
-            head=column.head,
-            cells=[outputs.ExportedCell(**row) for row in column.rows[names].to_dict("records")],
-        )
-        for column in columns
+        {"head": column.head, "cells": column.rows[names].to_dict("records")} for column in columns
     ]
-    return outputs.Export(columns=tables, note=note).model_dump_json(indent=1) + "\n"
+    return to_json({"columns": tables, "note": note}) + "\n"
 
 
 FORMS: Final[dict[str, Callable[[list[Column], str], str]]] = {

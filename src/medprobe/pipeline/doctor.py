@@ -6,6 +6,7 @@ The list says which are available and what each of them enables.
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.filesize import decimal
 
@@ -19,10 +20,19 @@ from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, loa
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
-from medprobe.pipeline import clean, outputs, terminal
+from medprobe.pipeline import clean, terminal
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.outdated import CHANGED
+from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
+
+
+class Source(NamedTuple):
+    """A source of benchmarks or of rewiring."""
+
+    source: str
+    bytes: int | None  # None if it is missing
+    enables: list[str]  # what params.yaml names; in parentheses, what could be added to it
 
 
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
@@ -34,36 +44,30 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
         BadInput: if a lock does not match what is installed, or a plugin is broken.
     """
     sources = list_sources(params, data)
-    report = outputs.Doctor(
-        sources=sources,
-        models=list_models(params),
-        plugins=[
-            outputs.PluginState(plugin=plugin.name, kind=plugin.kind, origin=plugin.origin)
-            for kind in KINDS
-            for plugin in find_outside_plugins(kind).values()
-        ],
-        missing=missing_sources(sources),
-        leftovers=[],
-        notes=[],
-    )
+    models = list_models(params)
+    plugins = [
+        {"plugin": plugin.name, "kind": plugin.kind, "origin": plugin.origin}
+        for kind in KINDS
+        for plugin in find_outside_plugins(kind).values()
+    ]
     if not as_json:
-        _print_tables(report, data)
+        _print_tables(sources, models, plugins, data)
     written = pipeline.write(locks=False)
     _check_locks()
     paths = clean.leftovers()
-    report.leftovers = [str(path) for path in paths]
-    report.notes = [f"{path}: written again, {CHANGED}" for path in written]
-    report.notes += _notes(params)
+    notes = [*(f"{path}: written again, {CHANGED}" for path in written), *_notes(params)]
+    missing = missing_sources(sources)
     if as_json:
-        report.print()
+        content = {"sources": sources, "models": models, "plugins": plugins, "missing": missing}
+        print(to_json({**content, "leftovers": [*map(str, paths)], "notes": notes}))
         return
-    for note in report.notes:
+    for note in notes:
         print(note)
     if paths:
         clean.show(paths, clean.LEFTOVERS)
         print("No result counts these. `medprobe clean` removes them.")
-    lacking = [f"{data / source}" for source in report.missing]
-    lacking += [f"{folder}" for folder in params.folders.values() if not folder.is_dir()]
+    lacking = [f"{data / source}" for source in missing]
+    lacking += [f"{path}" for path in params.folders.values() if not path.exists()]
     if lacking:
         print(f"params.yaml is valid. Missing: {', '.join(lacking)}.")
     else:
@@ -94,23 +98,28 @@ def _check_locks() -> None:
             raise BadInput(path, problem, "run `medprobe pipeline` to write it")
 
 
-def _print_tables(report: outputs.Doctor, data: Path) -> None:
-    sources = [
+def _print_tables(
+    sources: list[Source],
+    models: list[dict[str, str]],
+    plugins: list[dict[str, str]],
+    data: Path,
+) -> None:
+    rows = [
         (row.source, "missing" if row.bytes is None else decimal(row.bytes), ", ".join(row.enables))
-        for row in report.sources
+        for row in sources
     ]
-    terminal.print_table(("source", "size", "enables"), sources, f"Sources in {data}/")
-    models = [(row.model, row.kind, row.origin, row.checkpoint) for row in report.models]
-    terminal.print_table(("model", "kind", "from", "checkpoint"), models, "Models")
-    if report.plugins:
-        plugins = [(row.plugin, row.kind, row.origin) for row in report.plugins]
-        terminal.print_table(("plugin", "kind", "from"), plugins, "Plugins")
+    terminal.print_table(("source", "size", "enables"), rows, f"Sources in {data}/")
+    heads = ("model", "kind", "from", "checkpoint")
+    terminal.print_table(heads, [tuple(row.values()) for row in models], "Models")
+    if plugins:
+        lines = [tuple(row.values()) for row in plugins]
+        terminal.print_table(("plugin", "kind", "from"), lines, "Plugins")
 
 
-def list_sources(params: Params, data: Path) -> list[outputs.Source]:
+def list_sources(params: Params, data: Path) -> list[Source]:
     """List every source that a builder can use, and every sentence set, with what it enables."""
     return [
-        outputs.Source(
+        Source(
             source=source,
             bytes=sum(map(size, found)) if (found := _existing(data, source)) else None,
             enables=names,
@@ -119,7 +128,7 @@ def list_sources(params: Params, data: Path) -> list[outputs.Source]:
     ]
 
 
-def missing_sources(sources: Iterable[outputs.Source]) -> list[str]:
+def missing_sources(sources: Iterable[Source]) -> list[str]:
     """Return the sources that params.yaml needs and that do not exist."""
     return [
         row.source
@@ -166,15 +175,15 @@ def _existing(data: Path, source: str) -> list[Path]:
     return [found for found in data.glob(source) if found.is_file()]
 
 
-def list_models(params: Params) -> list[outputs.ModelState]:
+def list_models(params: Params) -> list[dict[str, str]]:
     """List every model: its origin, and the kinds of model that its checkpoint can serve."""
     return [
-        outputs.ModelState(
-            model=name,
-            kind=kind,
-            origin=_origin(name, params),
-            checkpoint="; ".join([_state(name, params), *_not_asked(name, kind, params)]),
-        )
+        {
+            "model": name,
+            "kind": kind,
+            "origin": _origin(name, params),
+            "checkpoint": "; ".join([_state(name, params), *_not_asked(name, kind, params)]),
+        }
         for kind, models in params.models.by_kind().items()
         for name in models
     ]

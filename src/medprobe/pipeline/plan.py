@@ -10,8 +10,9 @@ from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
 from medprobe.core.progress import duration
-from medprobe.pipeline import outputs, timings
+from medprobe.pipeline import timings
 from medprobe.pipeline.outdated import write_outdated
+from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.repair import check_lock, repair
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
@@ -34,8 +35,15 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     possible = [name for name in order if stages[name].reason != "now"]
     times = {name: timings.read_seconds(name) for name in stages}
     if as_json:
-        rows = [_output(name, stages[name].reason, times[name]) for name in [*certain, *possible]]
-        outputs.Plan(stages=rows).print()
+        rows = [
+            {
+                "stage": name,
+                "after": stages[name].reason.removeprefix("after ") if name in possible else None,
+                "seconds": times[name],
+            }
+            for name in [*certain, *possible]
+        ]
+        print(to_json({"stages": rows}))
         return
     width = max(map(len, stages), default=0)
     groups = ((CERTAIN, certain, "take"), (POSSIBLE, possible, "take at most"))
@@ -49,11 +57,6 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             print(summary([times[name] for name in names], verb), end="\n\n")
     if not stages:
         print("All stages are up to date.")
-
-
-def _output(name: str, reason: str, seconds: float | None) -> outputs.PlannedStage:
-    after = None if reason == "now" else reason.removeprefix("after ")
-    return outputs.PlannedStage(stage=name, after=after, seconds=seconds)
 
 
 def repair_unless_running() -> None:
