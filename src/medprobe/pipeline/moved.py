@@ -7,7 +7,7 @@ numbers. `git diff metrics` shows all of these; here small differences are toler
 import json
 import math
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,31 +23,19 @@ Place = tuple[str, ...]  # the names that lead to a number
 Numbers = dict[Place, float]
 
 
-class Change(NamedTuple):
-    """A number that differs between two records; None where a record lacks it."""
-
-    place: Place
-    old: float | None
-    new: float | None
-    tolerance: float
-
-
 class Changes(NamedTuple):
-    """The numbers of one kind: how many, how many moved too far, and all that differ."""
+    """The numbers of one kind: how many, how many moved too far, and a line for all that differ."""
 
     numbers: int
     moved: int
-    changes: list[Change]
+    lines: list[str]  # the largest difference first, in units of the tolerance
 
 
 def compare_with(since: str) -> tuple[Changes, Changes]:
     """Compare the numbers on disk with those of a commit: the headlines, and all numbers.
 
     A number can change by `TOLERANCE`, and a headline that is a mean over n queries by one answer,
-    1/n, too.
-
-    The headlines are the main numbers of all results, in `metrics/summary.json`; all numbers are in
-    `metrics/scores`.
+    1/n, too. The headlines are in `metrics/summary.json`, all numbers in `metrics/scores`.
 
     Raises:
         BadInput: without numbers on disk or in the commit, and for an unknown commit.
@@ -55,59 +43,46 @@ def compare_with(since: str) -> tuple[Changes, Changes]:
     paths = [path for path in (places.SUMMARY, *places.SCORES.glob("*/*.json")) if path.is_file()]
     if len(paths) < 2:
         raise BadInput(places.SCORES, "no numbers in this folder", "run `medprobe repro`")
-    headlines, scores = _numbers({path: path.read_text(encoding="utf-8") for path in paths})
+    now = {path: path.read_text(encoding="utf-8") for path in paths}
+    headlines, scores = _numbers(now)
     headlines_before, scores_before = _numbers(_committed(since))
-
-    def limit(_: Place, value: float) -> float:
-        return TOLERANCE * max(abs(value), NEAR_ZERO)
-
-    def limit_of_headline(place: Place, value: float) -> float:
-        return max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
-
-    return (
-        _compare(headlines_before, headlines, limit_of_headline),
-        _compare(scores_before, scores, limit),
-    )
+    limits = {
+        place: max(TOLERANCE * abs(value), _one_answer(scores_before, place, value))
+        for place, value in headlines_before.items()
+    }
+    return _compare(headlines_before, headlines, limits), _compare(scores_before, scores, {})
 
 
 def describe(path: Path, changes: Changes) -> str:
     """Format how many numbers of a file or folder differ, and the largest differences."""
-    count = f"{len(changes.changes):,} of {changes.numbers:,} numbers differ"
-    lines = [f"{path}: {count}, {changes.moved:,} by more than the tolerance"]
-    for change in changes.changes[:LISTED]:
-        old, new = ("none" if x is None else f"{x:.6g}" for x in (change.old, change.new))
-        place = " ".join(change.place)
-        lines.append(f"  {place}: {old} -> {new}, tolerance {change.tolerance:.2g}")
-    return "\n".join(lines)
+    count = f"{len(changes.lines):,} of {changes.numbers:,} numbers differ"
+    head = f"{path}: {count}, {changes.moved:,} by more than the tolerance"
+    return "\n".join([head, *changes.lines[:LISTED]])
 
 
-def _compare(old: Numbers, new: Numbers, limit: Callable[[Place, float], float]) -> Changes:
-    """List the numbers that differ, the largest difference first, in units of the tolerance."""
-    places_of_numbers = sorted({*old, *new})
-    changes: list[tuple[float, Change]] = []
-    for place in places_of_numbers:
+def _compare(old: Numbers, new: Numbers, limits: Mapping[Place, float]) -> Changes:
+    """Compare numbers with their limits; the default is a share of the number."""
+    changes = []
+    for place in sorted({*old, *new}):
         before, after = old.get(place), new.get(place)
-        if before == after:
-            continue
-        tolerance, size = limit(place, before or 0.0), math.inf
-        if before is not None and after is not None:
-            size = abs(before - after) / (tolerance + ROUNDING)
-        changes.append((size, Change(place, before, after, tolerance)))
-    changes.sort(key=lambda item: -item[0])
-    return Changes(
-        numbers=len(places_of_numbers),
-        moved=sum(size > 1 for size, _ in changes),
-        changes=[change for _, change in changes],
-    )
+        if before != after:
+            limit = limits.get(place, TOLERANCE * max(abs(before or 0.0), NEAR_ZERO))
+            known = before is not None and after is not None
+            size = abs(before - after) / (limit + ROUNDING) if known else math.inf  # type: ignore[operator]
+            values = " -> ".join("none" if x is None else f"{x:.6g}" for x in (before, after))
+            changes.append((size, f"  {' '.join(place)}: {values}, tolerance {limit:.2g}"))
+    changes.sort(key=lambda change: -change[0])
+    moved = sum(size > 1 for size, _ in changes)
+    return Changes(len({*old, *new}), moved, [line for _, line in changes])
 
 
 def _one_answer(scores: Numbers, headline: Place, value: float) -> float:
     """1/n, if a headline is a mean over n queries; the largest n of equal means."""
-    benchmark, model, method = headline
+    benchmark, *system = headline
     sizes = [
         scores[(*place[:-1], "n")]
         for place, number in scores.items()
-        if place[:3] == (model, method, benchmark)
+        if place[:3] == (*system, benchmark)
         and (place[-3], place[-1]) == ("macro", "value")
         and number == value
     ]
@@ -124,17 +99,15 @@ def _committed(since: str) -> dict[Path, str]:
             raise BadInput("git", problem, "give an existing commit, branch or tag")
         return process.stdout
 
-    recorded = (f"{places.SUMMARY}", f"{places.SCORES}")
-    paths = git("ls-tree", "-r", "--name-only", since, "--", *recorded).splitlines()
-    files = [Path(path) for path in paths if path.endswith(".json")]
+    names = ("ls-tree", "-r", "--name-only", since, "--", f"{places.SUMMARY}", f"{places.SCORES}")
+    files = [Path(name) for name in git(*names).splitlines() if name.endswith(".json")]
     if not files:
-        problem = f"no numbers in {since}"
         remedy = "commit metrics/ and dvc.lock, or give a commit that has them"
-        raise BadInput(places.METRICS, problem, remedy)
+        raise BadInput(places.METRICS, f"no numbers in {since}", remedy)
     return {path: git("show", f"{since}:./{path}") for path in files}
 
 
-def _numbers(files: dict[Path, str]) -> tuple[Numbers, Numbers]:
+def _numbers(files: Mapping[Path, str]) -> tuple[Numbers, Numbers]:
     """Split the numbers of all files into headlines and scores."""
     headlines, scores = Numbers(), Numbers()
     for path, text in files.items():
