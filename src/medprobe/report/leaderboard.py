@@ -283,7 +283,8 @@ def _says(ranking: Standing, row: pd.Series, own: Control | None) -> str:
     if (majority := _majority(ranking, row)) is not None:
         end += f" ({TITLES[MAJORITY]} has {_in_words(ranking, majority)})"
     if own is None or own.clear is None:
-        return f"{model} has {number} on {name}{by}{end}; it is not tested against a control"
+        untested = "the difference is not tested" if own else "it is not tested against a control"
+        return f"{model} has {number} on {name}{by}{end}; {untested}"
     if not own.beaten:
         return f"{model} is not shown to be above its control on {name}{by}: {number}{end}"
     verb = f"knows {number} of" if ranking.metric == "acc_at_1" else f"has {number} on"

@@ -13,7 +13,7 @@ INVENTED: Final = "no: invented facts"
 CAPTION: Final = (
     "Shares in per cent, measured on the queries here and as printed. A difference is compared "
     "with the deviation that the paper prints, where the data are the paper's: as many queries and "
-    "relations as it prints, or its released files have."
+    "relations as it prints or its released files have."
 )
 
 
