@@ -191,9 +191,7 @@ def test_accuracy_and_understanding_separate_different_models() -> None:
     ]
     report = Results(
         comparison=pd.DataFrame([*rows, (*copied, None)], columns=COMPARISON),
-        significance=pd.DataFrame(
-            tests, columns=[c for c in SIGNIFICANCE if "_relation" not in c]
-        ).reindex(columns=SIGNIFICANCE),
+        significance=pd.DataFrame(tests, columns=SIGNIFICANCE),
         benchmarks={"context": context.METADATA},
     )
     check_snapshot("context", section(report, "context"))
