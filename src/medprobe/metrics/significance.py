@@ -389,10 +389,10 @@ def significance(
     for row, (difference, size) in enumerate(
         zip(differences, families.transform("size"), strict=True)
     ):
-        level = LEVEL / size
-        smallest = smallest_difference(difference.sums, difference.sizes, level)
-        if test := difference.two_way(level, params.confidence):
-            smallest = np.fmax(smallest, test.smallest_difference)
+        if test := difference.two_way(LEVEL / size, params.confidence):
+            smallest = test.smallest_difference
+        else:
+            smallest = smallest_difference(difference.sums, difference.sizes, LEVEL / size)
         table.loc[row, "smallest_difference"] = smallest
     table = pd.concat([table, by_subset]) if len(by_subset) else table
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
@@ -403,8 +403,8 @@ def evaluate_difference(
 ) -> dict[str, float]:
     """Test the difference of two systems.
 
-    Subjects are drawn, and answers too where queries have some: then the wider interval and the
-    larger p count, those over subjects alone or those over both.
+    Families of names and answers are drawn where queries have answers (`two_way`); else the signs
+    of whole clusters are turned.
 
     Args:
         difference: The differences query by query.
@@ -415,11 +415,11 @@ def evaluate_difference(
         `difference`, `low`, `high`, `p`, and the counts `n` and `units`.
     """
     sums, sizes = difference.sums, difference.sizes
-    low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
-    p, units = permutation(sums), len(sums)
     if test := difference.two_way(LEVEL, params.confidence):
-        low, high = np.fmin(low, test.low), np.fmax(high, test.high)
-        p, units = max(p, test.p), test.units
+        low, high, p, units = test.low, test.high, test.p, test.units
+    else:
+        low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
+        p, units = permutation(sums), len(sums)
     value = sums.sum() / sizes.sum()
     return {
         "difference": value, "low": low, "high": high, "p": p, "n": difference.n, "units": units,
