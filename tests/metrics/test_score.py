@@ -404,6 +404,6 @@ def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
     )
     systems = {("a", "x"): both, ("a", "x:copy"): both.assign(acc_at_1=1.0)}
     table = significance(systems, "b", PARAMS.score, 0, contrasts=[("full", "negative")])
-    [row] = table[table["subset"] == "full - negative"].to_dict("records")  # a control is not
-    assert (row["family"], row["difference"]) == ("subsets under x", 1)
-    assert row["p"] == 2 / 2**8
+    rows = table[table["subset"] == "full - negative"].set_index("method_a")
+    assert rows["difference"].to_dict() == {"x": 1, "x:copy": 0}
+    assert rows["p"].to_dict() == {"x": 2 / 2**8, "x:copy": 1}

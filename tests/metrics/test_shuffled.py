@@ -138,7 +138,6 @@ def test_a_large_relation_is_shuffled_in_blocks(monkeypatch) -> None:
     found = compare_variants(
         predictions(answers, answers), benchmark(answers), "accuracy", SCORING, "m"
     )
-    assert (found["p"] < 0.05).any() or answers  # relations have one answer each
     mixed = [[NAMES[(number // 2) % 3]] for number in range(80)]
     found = compare_variants(predictions(mixed, mixed), benchmark(mixed), "accuracy", SCORING, "m")
     assert found.set_index("metric").loc["acc_at_1", "p"] == pytest.approx(2 / 2000)

@@ -4,6 +4,7 @@ A text that begins like a formula is written with an apostrophe before it, as sp
 themselves. `read_csv` takes it away, so that a table is read as it was.
 """
 
+import csv
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -26,11 +27,13 @@ def escape_formula(cell: Any) -> Any:
 
 
 def _is_formula(cell: Any) -> bool:
-    """Whether a cell begins like a formula, after apostrophes, and is no number."""
+    """Whether a cell begins like a formula, after apostrophes, and is no plain number."""
     if not isinstance(cell, str):
         return False
     plain = unicodedata.normalize("NFKC", cell.lstrip("'"))
-    if not plain.startswith(CONTROLS) and not plain.lstrip().startswith(FORMULA_STARTS):
+    if plain.startswith(CONTROLS):
+        return True
+    if not plain.lstrip().startswith(FORMULA_STARTS):
         return False
     try:
         float(plain)
@@ -46,7 +49,10 @@ def _restore(cell: Any) -> Any:
 def csv_text(table: pd.DataFrame, float_format: str | None = None) -> str:
     """Format a table as CSV, with its numbers as `float_format` says, such as `%.6g`."""
     safe = _map_texts(table, escape_formula)
-    return str(safe.to_csv(index=False, float_format=float_format, lineterminator="\n"))
+    options = {"index": False, "float_format": float_format, "lineterminator": "\n"}
+    text = str(safe.to_csv(**options))
+    # A carriage return ends a line unless it is quoted, which Python does only for "\n".
+    return str(safe.to_csv(**options, quoting=csv.QUOTE_ALL)) if "\r" in text else text
 
 
 def read_csv(path: Path | TextIO, **options: Any) -> pd.DataFrame:

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Final
 
 import ftfy
-from pandas._libs.parsers import STR_NA_VALUES
 
 ENCODING: Final = "text in another encoding"
 UNSEEN: Final = "an unseen character"
@@ -37,7 +36,9 @@ EUROPEAN: Final = re.compile("[\u00a0-\u017f\u0300-\u045f\u1e00-\u22ff\ufb00-\uf
 FOREIGN: Final = re.compile(r"[^\x00-\x7f]{2,}")
 PRINTED: Final = re.compile("<(?:circle|compat|final|font|initial|isolated|medial|square)>")
 TYPED: Final = "µ…℃№″‴"  # which Unicode calls compatible with others
-WORDS_FOR_NO_VALUE: Final = {value.casefold() for value in STR_NA_VALUES - {"", "NA"}} | {  # sodium
+WORDS_FOR_NO_VALUE: Final = {  # first those that pandas reads as missing, without NA: sodium
+    *("#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>"),
+    *("n/a", "nan", "none", "null"),
     *("blank", "empty", "false", "fixme", "grand total", "missing", "n.a.", "nil", "not available"),
     *("not known", "not specified", "placeholder", "subtotal", "tbd", "to do", "todo", "total"),
     *("true", "undefined", "unknown"),

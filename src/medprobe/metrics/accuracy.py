@@ -74,27 +74,22 @@ class Accuracy(Scorer):
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """Return the accuracy of each query, also with shuffled answers; ties are not tested."""
-        queries = read_queries(benchmark, scoring.cluster)
-        by_query = values(predictions, queries, ties=False)
-        shuffled = [
-            shuffled_values(rows, of_variant, queries, _rule(benchmark))
-            for rows, of_variant in _listed(by_query, predictions)
-        ]
-        return weighted(pd.concat([by_query, *shuffled], ignore_index=True))
+        queries, tables = read_queries(benchmark, scoring.cluster), []
+        tables.append(values(predictions, queries, ties=False))
+        for rows, of_variant in _listed(tables[0], predictions):
+            tables.append(shuffled_values(rows, of_variant, queries, _rule(benchmark)))
+        return weighted(pd.concat(tables, ignore_index=True))
 
     def shuffled(
         self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
     ) -> pd.DataFrame:
         """Test each variant against its answers to other subjects, where these are listed."""
         queries = read_queries(benchmark, scoring.cluster)
-        by_query = values(predictions, queries, ties=False)
-        tests = [
-            shuffled_tests(rows, of_variant, queries, _rule(benchmark), scoring.seed).assign(
-                variant=rows["variant"].iloc[0]
-            )
-            for rows, of_variant in _listed(by_query, predictions)
-        ]
-        return pd.concat([super().shuffled(predictions, benchmark, scoring), *tests])
+        tables = [super().shuffled(predictions, benchmark, scoring)]
+        for rows, of_variant in _listed(values(predictions, queries, ties=False), predictions):
+            tests = shuffled_tests(rows, of_variant, queries, _rule(benchmark), scoring.seed)
+            tables.append(tests.assign(variant=rows["variant"].iloc[0]))
+        return pd.concat(tables)
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = True) -> pd.DataFrame:

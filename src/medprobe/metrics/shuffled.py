@@ -61,12 +61,7 @@ def shuffled_tests(
 ) -> pd.DataFrame:
     """Test each accuracy of a variant against that with shuffled answers (`permutation_p`).
 
-    Args:
-        values: accuracies of one variant, as `accuracy.values` returns them.
-        predictions: of this variant; ranks, texts and hits.
-        queries: as `read_queries` returns them.
-        rule: the benchmark's rule for equal answers.
-        seed: of the permutations.
+    The arguments are those of `shuffled_values`, and the seed of the permutations.
 
     Returns:
         Columns `subset, metric, p`, of means over relations.

@@ -13,8 +13,9 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from medprobe import metrics
+from medprobe.core.shuffling import is_shuffled
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.results import is_control, sweep
+from medprobe.metrics.results import sweep
 
 FAMILY: Final = "subsets under"
 
@@ -38,9 +39,9 @@ def subset_tests(
     tested = {name for name, metric in metrics.catalog().items() if metric.tested}
     rows = []
     for (model, method), table in sorted(systems.items()):
-        present = set(table.index.get_level_values("subset"))
+        present, variant = {*table.index.get_level_values("subset")}, method.partition(":")[2]
         for first, second in contrasts:
-            if {first, second} <= present and not sweep(method) and not is_control(method):
+            if {first, second} <= present and not (sweep(method) or is_shuffled(variant)):
                 a, b = (table.xs(subset, level="subset") for subset in (first, second))
                 family = f"{FAMILY} {method.partition(':')[0]}"
                 subset = f"{first} - {second}"

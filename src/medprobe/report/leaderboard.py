@@ -40,7 +40,7 @@ LEGEND: Final = (
     "than three units, or for a value that no resample moves. The control of a ranking is the "
     "model's own answers to other subjects of the relation, whose names end in another word. The "
     "difference is what the subject contributes. Other metrics have controls of their own, such as "
-    "always answering true. The majority baseline is each relation's best constant list of "
+    "always saying true. The majority baseline is each relation's best constant list of "
     "answers. It has seen the labels, which the model has not, so a model below it may still know "
     "facts; it is not tested. Differences are those of the tests, in points for shares, with the "
     f"corrected p. {MARK} not significant. Models are tested against each other under one method. "
