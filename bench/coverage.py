@@ -4,9 +4,9 @@
     python -m bench.coverage --simulations 20    # roughly
 
 Units are drawn from a population whose value is known from a far larger draw: queries for accuracy,
-reciprocal ranks and perplexity, diseases for F1, top-1 and AUC, subjects for UCM. Then intervals of
-trust where few answers are right, and those of a method that is run several times (seeds, sentence
-sets): drawing clusters alone, and replicates too.
+reciprocal ranks and perplexity, diseases for F1, top-1 and AUC, subjects for UCM. Then intervals
+of a method that is run several times (seeds, sentence sets): drawing clusters alone, and replicates
+too.
 """
 
 import argparse
@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from medprobe.extensions.trust.metrics import trust
 from scipy.stats import norm
 
 from bench.significance import print_table
@@ -185,42 +184,6 @@ CASES: Final[list[Callable[[int], list[Row]]]] = [
     *(partial(subjects, count) for count in (6, 20, 80)),
 ]
 
-
-TRUSTED: Final = (  # queries, accuracy
-    *((40, 0.1), (216, 0.014), (216, 0.05), (216, 0.3), (216, 0.97)),
-)
-
-
-def trusted(queries: int, accuracy: float, simulations: int) -> dict[str, Any]:
-    """How often intervals of trust hold the truth, if surer queries are right more often."""
-    draw = np.random.default_rng([8, queries, round(1000 * accuracy)])
-    scoring = _scoring()
-
-    def sample(size: int) -> pd.DataFrame:
-        names, sure = np.arange(size).astype(str), draw.normal(size=size)
-        right = sure + draw.normal(size=size) > norm.ppf(1 - accuracy) * np.sqrt(2)
-        rows = pd.DataFrame({"query_id": names, "cluster": names, "sure": sure})
-        return rows.assign(relation="r", replicate="", right=right.astype(float))
-
-    population = sample(400_000)
-    names = [metric.name for metric in trust.Trust.METRICS]
-    values = trust.estimate(population, np.ones((1, len(population))))[0]
-    truth = dict(zip(names, values, strict=False))
-    holds: dict[str, list[bool]] = {
-        name: [] for name in ("trust_auroc", "right_at_20", "right_at_50_gain", "risk_area_gain")
-    }
-    for _ in range(simulations):
-        numbers = trust.summarise(sample(queries), scoring)["micro"]
-        for name, results in holds.items():
-            if "low" in numbers[name]:
-                results.append(numbers[name]["low"] <= truth[name] <= numbers[name]["high"])
-    shares = {
-        name: float(np.mean(results)) if results else np.nan for name, results in holds.items()
-    }
-    with_auroc = len(holds["trust_auroc"]) / simulations
-    return {"queries": str(queries), "right": f"{accuracy:.1%}", "have AUROC": with_auroc, **shares}
-
-
 REPLICATES: Final = (2, 3, 5, 10)
 MEAN: Final = 0.3
 RUN: Final = 0.25  # deviation of a replicate, in that of a single answer
@@ -263,7 +226,6 @@ def main() -> None:
         wide = part.pivot(index="metric", columns="drawn", values="holds")
         wide = wide.loc[part["metric"].unique(), part["drawn"].unique()]
         print_table(iter(wide.reset_index().to_dict("records")))
-    print_table(trusted(*case, size) for case in TRUSTED)
     print_table(replicated(count, size) for count in REPLICATES)
 
 

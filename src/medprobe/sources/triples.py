@@ -64,9 +64,9 @@ class Triple:
     answers: tuple[TripleObject, ...]
 
 
-def list_files(settings: Any) -> list[str]:
-    """List the patterns of the files that builders with the setting `sources` read of `biolama`."""
-    return [f"biolama/{source}/triples_processed/*/test.jsonl" for source in settings.sources]
+def list_files(folder: str, settings: Any) -> list[str]:
+    """List the patterns of the files that builders with the setting `sources` read of a folder."""
+    return [f"{folder}/{source}/triples_processed/*/test.jsonl" for source in settings.sources]
 
 
 def list_relations(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ the same shape, for methods that are trained. Aliases of an answer are answers t
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -155,7 +156,7 @@ BENCHMARK = Benchmark(
     METADATA,
     Settings,
     build,
-    biolama.list_files,
+    partial(biolama.list_files, "biolama"),
     gate_sources=METADATA.sources,
     tables=("train", "dev"),
 )

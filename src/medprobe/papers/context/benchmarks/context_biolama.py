@@ -9,6 +9,7 @@ files have no types. The prompts are BioLAMA's manual ones.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -131,7 +132,7 @@ BENCHMARK = Benchmark(
     METADATA,
     Settings,
     build,
-    files=biolama.list_files,
+    files=partial(biolama.list_files, "biolama"),
     many_files=True,
     tables=context.TABLES,
 )
