@@ -12,8 +12,7 @@ from helpers.gate_helpers import critical, failing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.papers.medlama.benchmarks import medlama
-from medprobe.papers.medlama.benchmarks.medlama.prompts import ENDS
-from medprobe.papers.medlama.expectations.medlama import expect_relations_to_point_forward
+from medprobe.papers.medlama.expectations.medlama import ENDS, expect_relations_to_point_forward
 from medprobe.papers.medlama.stages.validate_sentences import validate_sentences
 from medprobe.pipeline.stages.validate import validate
 

@@ -17,13 +17,15 @@ from pydantic import Field
 
 from medprobe.core.errors import BadInput, is_out_of_memory
 from medprobe.core.files import replacing
+from medprobe.core.params import Params
 from medprobe.core.settings import Section
 from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
 from medprobe.engine.training_state import Timer, read_state, write_state
 from medprobe.papers.medlama.checkpoints import checkpoints
 from medprobe.papers.medlama.gradients import add_gradients, token_capacity
-from medprobe.papers.medlama.sentences import fill_gaps, read_sentences
+from medprobe.papers.medlama.sentences import SENTENCES, fill_gaps, read_sentences
+from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 
 Cut = Literal["released", "tail", "sentence"]
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
@@ -135,6 +137,27 @@ def read_pairs(path: Path, mask: str, settings: RewireSettings, seed: str) -> li
     if len(pairs) < 2:
         raise BadInput(path, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
     return pairs
+
+
+def check_sentences(name: str, params: Params) -> None:
+    """Refuse a sentence set that is too small for what params.yaml says of it.
+
+    In a sweep over numbers of sentences, with the one outside it, two must not take the whole set:
+    one number would have two names.
+    """
+    path, sweeps = SENTENCES / f"{name}.txt", params.sweeps
+    set_params = params.sentence_sets.get(name, SentenceSet())
+    settings = RewireSettings.model_validate(params.rewire | set_params.rewire)
+    read_pairs(path, "[MASK]", settings, f"{params.seed} {name}")
+    if name not in sweeps.sets or not sweeps.max_sentences:
+        return
+    size, own = max(read_sentences(path)), settings.max_sentences
+    numbers = {int(float(value)) for value in sweeps.max_sentences} | {own}
+    whole = sorted(most for most in numbers if most >= size)
+    if len(whole) > 1:
+        named = " and ".join(f"{most}{' (of rewire)' * (most == own)}" for most in whole)
+        problem = f"{named} are all of {path.name}, which has {size:,} lines"
+        raise BadInput("params.yaml: sweeps.max_sentences", problem, "keep one of them")
 
 
 def info_nce(vectors: torch.Tensor, temperature: float) -> torch.Tensor:

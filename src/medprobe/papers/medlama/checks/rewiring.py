@@ -7,9 +7,8 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
 from medprobe.papers.medlama.methods.contrastive import Contrastive
-from medprobe.papers.medlama.rewiring import RewireSettings, checkpoint_steps, read_pairs
-from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
-from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
+from medprobe.papers.medlama.rewiring import RewireSettings, check_sentences, checkpoint_steps
+from medprobe.papers.medlama.sentences import SENTENCES
 from medprobe.pipeline.check import check_name, check_settings
 
 
@@ -43,27 +42,6 @@ def _check_benchmarks(params: Params) -> None:
         if SENTENCES.name in named:
             problem = f"'{SENTENCES.name}' is the folder of sentence sets"
             raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
-
-
-def check_sentences(name: str, params: Params) -> None:
-    """Refuse a sentence set that is too small for what params.yaml says of it.
-
-    In a sweep over numbers of sentences, with the one outside it, two must not take the whole set:
-    one number would have two names.
-    """
-    path, sweeps = SENTENCES / f"{name}.txt", params.sweeps
-    set_params = params.sentence_sets.get(name, SentenceSet())
-    settings = RewireSettings.model_validate(params.rewire | set_params.rewire)
-    read_pairs(path, "[MASK]", settings, f"{params.seed} {name}")
-    if name not in sweeps.sets or not sweeps.max_sentences:
-        return
-    size, own = max(read_sentences(path)), settings.max_sentences
-    numbers = {int(float(value)) for value in sweeps.max_sentences} | {own}
-    whole = sorted(most for most in numbers if most >= size)
-    if len(whole) > 1:
-        named = " and ".join(f"{most}{' (of rewire)' * (most == own)}" for most in whole)
-        problem = f"{named} are all of {path.name}, which has {size:,} lines"
-        raise BadInput("params.yaml: sweeps.max_sentences", problem, "keep one of them")
 
 
 def _warn_of_unknown_models(params: Params) -> None:
