@@ -130,11 +130,7 @@ def random_answer(tables: BenchmarkTables) -> pd.DataFrame:
 
     Where a benchmark draws queries, they are the answers that the relation has in the source.
 
-    Args:
-        tables: the benchmark.
-
-    Returns:
-        A table of expected values (`_expected`). It is empty where each relation has one answer.
+    Returns a table of expected values (`_expected`), empty where each relation has one answer.
     """
     normalise = find_rule(tables.normalise)
     groups = _group_queries(tables.queries, ["subset", "relation"], normalise)
@@ -152,11 +148,7 @@ def random_answer(tables: BenchmarkTables) -> pd.DataFrame:
 def chance(tables: BenchmarkTables) -> pd.DataFrame:
     """Expect acc@k where the names that are ranked are in random order.
 
-    Args:
-        tables: the benchmark.
-
-    Returns:
-        A table of expected values (`_expected`), without queries for which no name is ranked.
+    Returns a table of expected values (`_expected`), without queries for which no name is ranked.
     """
     normalise = find_rule(tables.normalise)
     rows = []

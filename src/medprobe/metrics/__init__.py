@@ -196,13 +196,7 @@ class Scorer(Protocol):
     ) -> pd.DataFrame:
         """Test variants against their own answers to other subjects. Default: there are none.
 
-        Args:
-            predictions: a prediction table, all variants and replicates.
-            benchmark: the folder `outputs/benchmarks/<name>`.
-            scoring: seed, clusters and settings.
-
-        Returns:
-            `variant, subset, metric` and the two-sided `p`.
+        The arguments are those of `paired`. Returns `variant, subset, metric`, and the two-sided p.
         """
         return pd.DataFrame(columns=["variant", "subset", "metric", "p"])
 
