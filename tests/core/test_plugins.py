@@ -351,7 +351,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
     assert of_benchmark["acc_at_1"]["value"] == 0.5
     compared = pd.read_csv(project.folder / "reports/comparison.csv")
     scored = compared[compared["metric"] == "ndcg_at_10"]
-    assert {"shortest_first", "longest_first", "prior"} <= set(scored["method"])
+    assert {"shortest_first", "longest_first", "majority"} <= set(scored["method"])
 
 
 def append(path: Path) -> None:

@@ -19,7 +19,7 @@ def sources(params: Params, data: Path) -> dict[str, tuple[int | None, list[str]
 
 def origins(params: Params) -> dict[str, str]:
     """Where each model comes from."""
-    return {row.model: row.origin for row in list_models(params)}
+    return {row["model"]: row["origin"] for row in list_models(params)}
 
 
 def test_the_sources_of_all_builders_are_listed(tmp_path: Path) -> None:
@@ -105,12 +105,12 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
     assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
     assert lines[-1] == f"params.yaml is valid. Missing: {mine}."
-    assert list_models(params)[0].checkpoint == f"missing, as is {mine}, to make it from"
+    assert list_models(params)[0]["checkpoint"] == f"missing, as is {mine}, to make it from"
     mine.mkdir(parents=True)
     assert origins(params)["mine"] == str(mine)
     mine.rmdir()
     mine.write_bytes(b"GGUF")
-    assert list_models(params)[0].checkpoint == "missing: `medprobe repro` creates it"
+    assert list_models(params)[0]["checkpoint"] == "missing: `medprobe repro` creates it"
     [pattern] = [line for line in (ROOT / ".gitignore").read_text().split() if "checkp" in line]
     assert pattern == "/checkpoints/", "the folder that own-data.md names"
 

@@ -27,8 +27,7 @@ OTHER: Final = "‡"
 CAPTION: Final = (
     f"Means with intervals. {OTHER} a control, or a variant that ranks other names than the "
     "rest: not compared with them. Names of equal score are ranked in alphabetical order, upper "
-    "case first; “ties shared” is the expected value in random order, and “own subject left out” "
-    "the value if the query's own subject is not ranked, each shown where it differs."
+    "case first; “ties shared” is the expected value in random order, shown where it differs."
 )
 
 
