@@ -10,8 +10,7 @@ from medprobe.cli import main
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.pipeline.doctor import list_sources
-from medprobe.pipeline.doctor import Source
+from medprobe.pipeline.doctor import Source, list_sources
 
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"
 
