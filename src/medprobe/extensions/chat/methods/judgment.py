@@ -23,8 +23,8 @@ from scipy.special import expit
 
 from medprobe.backends import finder
 from medprobe.core.answers import collect_facts
-from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine import texts
@@ -38,6 +38,10 @@ from medprobe.methods import Method, Task
 
 FACTS: Final = "facts"  # a table of the task: all facts of its relation
 LIKELIHOOD: Final = "likelihood"
+COLUMNS: Final = {  # of a prediction table, and their types
+    **dict.fromkeys(("variant", "replicate", "query_id", "prediction"), "str"),
+    **{"score": "float", "hit": "bool", "rank": "int"},
+}
 WITHIN_WORD_L2R: Final = "within_word_l2r"
 FIRST, SECOND = "[1]", "[2]"  # where the two words stand in a question
 
@@ -112,13 +116,15 @@ class Judgment(Method):
         """Return two rows per query: its first answer and a wrong one, with P(true) as `score`.
 
         The wrong one is the first answer of another query (`exchange_answers`). Queries that no
-        other can exchange answers with are left out.
+        other can exchange answers with are left out, and so are relations without any.
 
         Raises:
-            BadInput: no two queries can exchange their answers, or a statement does not fit into
-                the model's window.
+            BadInput: a statement does not fit into the model's window.
         """
         wrong = exchange_answers(task, self.seed)
+        if not any(wrong):
+            print_above(f"warning: {task.name}: every answer is right for all queries: not judged")
+            return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in COLUMNS.items()})
         is_judged = [name is not None for name in wrong]
         task = replace(task, queries=task.queries[is_judged].reset_index(drop=True))
         pairs = [
@@ -205,9 +211,6 @@ def exchange_answers(task: Task, seed: int) -> list[str | None]:
 
     Returns:
         A wrong answer for each query; None for one that is left without a partner.
-
-    Raises:
-        BadInput: no two queries can exchange their answers.
     """
     types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
     right = _right_answers(task)
@@ -230,9 +233,6 @@ def exchange_answers(task: Task, seed: int) -> list[str | None]:
                 ):
                     wrong[query], wrong[other] = names[other], names[query]
                     break
-    if not any(wrong):
-        problem = "every answer of its relation and type is right for it"
-        raise BadInput(task.query_labels[0], problem, "leave the relation out")
     return wrong
 
 
