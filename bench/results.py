@@ -83,15 +83,19 @@ class Numbers:
         """The number in per cent."""
         return f"{self.value(*where):.1%}".replace("%", " %")
 
+    def shuffled(self, benchmark: str, subset: str, model: str, method: str) -> str:
+        """acc@1 with answers to other subjects; a dash where all queries have one subject."""
+        base, _, variant = method.partition(":")
+        name = f"{base}:{shuffled_name(variant)}"
+        try:
+            return self.percent(benchmark, subset, model, name, "acc_at_1")
+        except LookupError:
+            return "–"
+
     def interval(self, *where: str) -> str:
         """The number in per cent, with its interval."""
         row = self.row(*where)
         return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-
-    def judged(self, way: str) -> str:
-        """How SmolLM2 judges statements: told apart, judged right and called true."""
-        where = ("medlama-few", "full", "smollm2", f"judgment:{way}")
-        return " | ".join(self.percent(*where, m) for m in ("auroc", "judged_right", "called_true"))
 
     def scarce(self, benchmark: str, subset: str, model: str, method: str) -> int:
         """The relations in which acc@1 is at most .002."""

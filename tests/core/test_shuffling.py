@@ -38,7 +38,8 @@ def test_a_cluster_is_of_one_family_and_a_family_is_a_word_of_its_name(
     )
     for cluster, labels in families.groupby(queries["cluster"]):
         assert labels.nunique() == 1
-        assert labels.iloc[0] in first[cluster].casefold().replace(",", "").split()
+        words = first[cluster].casefold().replace(",", "").split()
+        assert labels.iloc[0] in [*words, cluster]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,11 @@ def test_a_subject_keeps_its_family_in_relations_where_its_last_word_is_rare() -
     names = ["A gene", "B gene", "A gene", "gout", "C gene", "flu", "pain"]
     queries = table(names, ["r"] * 2 + ["s"] * 5, [*"aba", "gout", "c", "flu", "pain"])
     assert name_families(queries).tolist() == ["a", "b", "a", "gout", "gene", "flu", "pain"]
+
+
+def test_subjects_of_one_name_are_families_of_their_own() -> None:
+    queries = table(["Squad"] * 4, ["r"] * 4, [*"abca"])
+    assert name_families(queries).tolist() == [*"abca"]
 
 
 def test_without_names_each_subject_is_a_family() -> None:

@@ -52,7 +52,8 @@ def name_families(queries: pd.DataFrame) -> pd.Series:
     """Label each query with the family of its subject's name: the word that the name ends in.
 
     A last word that more than half of a relation's subjects share tells nothing ("... Gene"). The
-    word before it counts then, in all relations of such a subject.
+    word before it counts then, in all relations of such a subject; if there is none, the subject
+    itself does.
 
     Args:
         queries: Columns `subject`, `relation` and `cluster`. All queries of a cluster are of one
@@ -74,7 +75,9 @@ def name_families(queries: pd.DataFrame) -> pd.Series:
     for _, clusters in queries.groupby("relation")["cluster"]:
         for cluster, left in _without_common_ends(words, clusters.unique()):
             telling[cluster] = min(telling[cluster], left, key=len)
-    return queries["cluster"].map({cluster: left[-1] for cluster, left in telling.items()})
+    return queries["cluster"].map(
+        {cluster: left[-1] if left else cluster for cluster, left in telling.items()}
+    )
 
 
 def _words(name: str) -> list[str]:
@@ -88,11 +91,11 @@ def _without_common_ends(
     """The words of each subject of a relation up to the first that tells it from most others."""
     left = {cluster: words[cluster] for cluster in clusters}
     while True:
-        [(end, count)] = Counter(own[-1] for own in left.values()).most_common(1)
-        longer = [cluster for cluster, own in left.items() if own[-1] == end and len(own) > 1]
-        if 2 * count <= len(left) or not longer:
+        ends = {cluster: own[-1] if own else cluster for cluster, own in left.items()}
+        [(end, count)] = Counter(ends.values()).most_common(1)
+        if 2 * count <= len(left) or count == 1:
             return iter(left.items())
-        for cluster in longer:
+        for cluster in (cluster for cluster, of_cluster in ends.items() if of_cluster == end):
             left[cluster] = left[cluster][:-1]
 
 
