@@ -93,8 +93,10 @@ class Numbers:
             return "–"
 
     def interval(self, *where: str) -> str:
-        """The number in per cent, with its interval."""
+        """The number in per cent, with its interval if there is one."""
         row = self.row(*where)
+        if pd.isna(row["low"]):
+            return f"{100 * row['value']:.1f}"
         return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
     def scarce(self, benchmark: str, subset: str, model: str, method: str) -> int:
