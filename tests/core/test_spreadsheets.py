@@ -52,4 +52,5 @@ def test_reports_hold_no_formula(tmp_path: Path) -> None:
 
 def test_every_csv_file_for_people_is_written_so() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py")}
-    assert {name for name in files if ".to_csv(" in (ROOT / name).read_text()} == NOT_FOR_PEOPLE
+    writing = {name for name in files if ".to_csv(" in (ROOT / name).read_text()}
+    assert writing == NOT_FOR_PEOPLE & files  # of the papers that are there

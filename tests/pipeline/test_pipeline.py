@@ -31,6 +31,7 @@ COMMAND = {
     "check.py",
     "lineage.py",
     "stage_inputs.py",
+    "dvc_records.py",  # which stage a message names
     *MESSAGE_MODULES,
 }
 # By which `check.py` reads params.yaml; what these stages make follows from none of it.
