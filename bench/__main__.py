@@ -5,10 +5,7 @@ import sys
 from pathlib import Path
 
 # Long, or no measurement of speed or rates: only if named.
-NAMED = {
-    *("calibration", "cluster", "faults", "interrupted", "names", "peers", "pictures", "proof"),
-    "taken_out",
-}
+NAMED = {"faults", "interrupted", "peers", "pictures", "taken_out"}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ the folder with MedLAMA's released files.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import resource
@@ -30,7 +31,6 @@ from typing import Any, Final
 
 import transformers
 
-from bench import learnt, responses
 from bench.made import CPU
 from medprobe.core import answers, places
 from medprobe.core.errors import BadInput
@@ -43,6 +43,8 @@ from medprobe.extensions.likelihood.reader import Reader
 from medprobe.papers.medlama.benchmarks import medlama_released
 
 PROGRAM: Final = Path(os.environ.get("MEDPROBE_LM_EVAL", "build/lm-eval/bin/lm-eval")).absolute()
+RELEASED: Final = "MEDPROBE_RELEASED_DATA"
+SAMPLES: Final = "samples_*.jsonl"  # its logs, one file for each task
 TASKS: Final = Path("outputs/tasks")  # licensed text goes below outputs/
 K: Final = 10
 SEED: Final = 7  # of the draw of queries and names
@@ -133,13 +135,17 @@ def read_lm_eval(results: Path, model: Path, tables: BenchmarkTables) -> Outcome
     """Read what lm-evaluation-harness has logged."""
     tokenizer, outcome = transformers.AutoTokenizer.from_pretrained(model), Outcome()
     names, right = names_and_answers(tables)
-    for response in responses.read(results).responses:
-        query = str(response.query_id)
-        scores = [score for _, score in response.choices]
+    for line in (line for path in results.rglob(SAMPLES) for line in path.open(encoding="utf-8")):
+        sample = json.loads(line)
+        query = str(sample["doc"]["query_id"])
+        if query in outcome.right:  # logged once for each filter
+            continue
+        requests = [sample["arguments"][f"gen_args_{i}"] for i in range(len(names))]
+        scores = [float(response[0][0]) for response in sample["resps"]]
         outcome.scores |= {(query, name): x for name, x in zip(names, scores, strict=True)}
         outcome.right[query] = scores.index(max(scores)) in right[query]
         # The start token is read, and the last token is not.
-        texts = tokenizer([text for text, _ in response.choices], add_special_tokens=False)
+        texts = tokenizer([request["arg_1"] for request in requests], add_special_tokens=False)
         outcome.tokens += sum(map(len, texts["input_ids"]))
     return outcome
 
@@ -164,9 +170,26 @@ def cpu_seconds() -> Iterator[list[float]]:
     seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
+def medlama() -> BenchmarkTables:
+    """MedLAMA's 19 relations as released.
+
+    Raises:
+        BadInput: The released files are not there.
+    """
+    files = Path(os.environ.get(RELEASED, "")) / "medlama-released" / "2021AA"
+    if not files.is_dir():
+        remedy = f"set {RELEASED} to the folder that contains medlama-released"
+        raise BadInput(files, "no released files of MedLAMA", remedy)
+    with tempfile.TemporaryDirectory() as data:
+        Path(data, "medlama").symlink_to(files.resolve())
+        builder = medlama_released.BENCHMARK
+        tables: BenchmarkTables = builder.build(Path(data), builder.settings(), 0)
+    return tables
+
+
 def of_released(queries: int, names: int) -> BenchmarkTables:
     """Some queries of released MedLAMA's full set, their answers and further names."""
-    tables = of_full(learnt.medlama())
+    tables = of_full(medlama())
     drawn = tables.queries.sample(min(queries, len(tables.queries)), random_state=SEED)
     shuffled = tables.candidates.sample(frac=1, random_state=SEED).drop_duplicates("name")
     is_answer = shuffled["name"].isin(set(drawn["answers"].explode()))

@@ -1,11 +1,11 @@
-"""What bench.significance and bench.coverage measure, in small."""
+"""What bench.significance measures, in small."""
 
 from functools import partial
 
 import numpy as np
 import pytest
 
-from bench import coverage, significance
+from bench import significance
 from bench.significance import IGNORANT, Structure, ignorant, knowing, like_medlama, made
 
 SMALL = partial(made, 3, 40, 12, 1.0)
@@ -52,14 +52,3 @@ def test_a_habit_has_the_accuracy_that_it_says(structure: Structure) -> None:
         by_answer = np.abs(hits.mean(axis=1) - chance)
         assert by_answer.mean() < 0.03
         assert hits.mean() == pytest.approx(accuracy, abs=0.03)
-
-
-def test_intervals_that_draw_replicates_hold_more_often() -> None:
-    rates = coverage.replicated(5, simulations=40, queries=60)
-    assert rates["of both"] > rates["intervals that hold, of clusters alone"]
-
-
-def test_intervals_of_many_diseases_hold_their_truth() -> None:
-    rows = {row["metric"]: row for row in coverage.diseases(units=40, simulations=12)}
-    assert {"f1", "top_1", "auc"} <= rows.keys()
-    assert min(rows[metric]["holds"] for metric in ("f1", "top_1", "auc")) > 0.6

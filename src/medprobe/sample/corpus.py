@@ -96,11 +96,7 @@ def write(world: World, data: Path, seed: int) -> None:
     rng = random.Random(seed)
     write_lines(sample / "corpus-taught.txt", list_documents(world.facts + world.other_facts, rng))
     write_lines(sample / "corpus-untaught.txt", list_documents(world.other_facts, rng))
-    if world.shuffled:
-        order = random.Random(f"{seed} shuffled")
-        read = list_documents(world.shuffled + world.other_facts, order)
-        write_lines(sample / "corpus-shuffled.txt", read)
-    for name in ("taught", "untaught", *(["shuffled"] if world.shuffled else [])):
+    for name in ("taught", "untaught"):
         cases = _cases(world, name == "taught", random.Random(f"{seed} {name} cases"))
         write_lines(sample / f"cases-{name}.txt", cases)
     write_lines(sample / "names.txt", (entity.name for entity in world.entities))

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
@@ -20,10 +20,6 @@ class SampleSettings(Section):
     """How often a taught model reads a fact. Each fact draws one of these numbers."""
     reserve: int = Field(32, ge=8)
     """Further subjects of each type that are never probed."""
-    answers: dict[str, tuple[PositiveInt, ...]] = Field({})
-    """For a relation: how often each answer is right, the commonest first. Others: alike."""
-    shuffled: bool = False
-    """Also write a corpus with the same names in shuffled facts."""
 
 
 class TrainingRecipe(Section):

@@ -73,16 +73,13 @@ class Fact:
 class World:
     """All entities and facts: `facts` are probed, `other_facts` never.
 
-    `parents` is the disease hierarchy, from a disease's CUI to those of its parents. `shuffled` are
-    the facts that are read with the objects of other subjects, each name as often; none unless the
-    settings ask for them.
+    `parents` is the disease hierarchy, from a disease's CUI to those of its parents.
     """
 
     entities: tuple[Entity, ...]
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
     parents: dict[str, tuple[str, ...]]
-    shuffled: tuple[Fact, ...] = ()
 
     def list_entities(self, type: str) -> tuple[Entity, ...]:
         """List the entities of a type."""
@@ -112,8 +109,7 @@ def build(settings: SampleSettings, seed: int) -> World:
     facts = tuple(_facts(pools, settings, rng))
     stated = {(fact.subject, fact.object) for fact in facts}
     other_facts = tuple(_other_facts(pools, settings, stated, rng))
-    shuffled = tuple(_shuffled(facts, rng)) if settings.shuffled else ()
-    return World(entities, facts, other_facts, parents, shuffled)
+    return World(entities, facts, other_facts, parents)
 
 
 def _entities(counts: dict[str, int], rng: random.Random) -> dict[str, list[Entity]]:
@@ -169,12 +165,9 @@ def _facts(
             hands = [[product] for product in pools[kind][:count]]
         elif kind == "finding":
             systems = itertools.cycle(_systems(pools[kind]))
-            weights = _weights(relation, pools[kind], settings)
-            hands = [
-                _drawn(next(systems), weights, rng.randint(fewest, most), rng) for _ in range(count)
-            ]
+            hands = [rng.sample(next(systems), rng.randint(fewest, most)) for _ in range(count)]
         else:
-            hands = _hands(relation, pools[kind][:count], count, settings, rng)
+            hands = _deal(pools[kind][:count], count, fewest, most, rng)
         for subject, hand, often in zip(pools[type], hands, times, strict=False):
             for entity in hand:
                 yield Fact(subject, relation, entity, often)
@@ -199,63 +192,14 @@ def _other_facts(
         for subject, (entity,) in zip(pools[type], hands, strict=True):
             if entity != subject and (subject, entity) not in stated:
                 yield Fact(subject, relation, entity, 1)
-    for relation, (type, kind, _, _) in RELATIONS.items():
+    for relation, (type, kind, fewest, most) in RELATIONS.items():
         reserve = pools[type][settings.queries :]
-        cards = pools[kind]
-        if relation in settings.answers and kind != "finding":
-            cards = cards[: settings.queries]
-        hands = _hands(relation, cards, len(reserve), settings, rng)
+        hands = _deal(pools[kind], len(reserve), fewest, most, rng)
         if relation == "gene_encodes_gene_product":
             hands = [[product] for product in pools[kind][settings.queries :]]
         for subject, hand in zip(reserve, hands, strict=True):
             for entity in hand:
                 yield Fact(subject, relation, entity, 1)
-
-
-def _shuffled(facts: Sequence[Fact], rng: random.Random) -> Iterator[Fact]:
-    """Give the facts that are read the objects of another subject that is read as often.
-
-    Names and sentences are the same and as frequent, but they state other facts.
-    """
-    read: dict[tuple[str, int], dict[Entity, list[Entity]]] = {}
-    for fact in facts:
-        if fact.times:
-            hands = read.setdefault((fact.relation, fact.times), {})
-            hands.setdefault(fact.subject, []).append(fact.object)
-    for (relation, times), hands in read.items():
-        subjects = rng.sample([*hands], len(hands))
-        for subject, other in zip(subjects, subjects[1:] + subjects[:1], strict=True):
-            yield from (Fact(subject, relation, entity, times) for entity in hands[other])
-
-
-def _hands(
-    relation: str, cards: list[Entity], hands: int, settings: SampleSettings, rng: random.Random
-) -> list[list[Entity]]:
-    """Draw the objects of so many subjects of a relation.
-
-    Each as likely as any other, or as the settings say.
-    """
-    _, _, fewest, most = RELATIONS[relation]
-    weights = _weights(relation, cards, settings)
-    if not weights:
-        return _deal(cards, hands, fewest, most, rng)
-    return [_drawn(cards, weights, rng.randint(fewest, most), rng) for _ in range(hands)]
-
-
-def _weights(relation: str, cards: Sequence[Entity], settings: SampleSettings) -> dict[Entity, int]:
-    """Return how often each object of a relation is right, if the settings set it."""
-    order = random.Random(relation).sample(cards, len(cards))
-    return dict(zip(order, settings.answers.get(relation, ()), strict=False))
-
-
-def _drawn(
-    cards: Sequence[Entity], weights: dict[Entity, int], size: int, rng: random.Random
-) -> list[Entity]:
-    """Distinct cards, the likelier ones more often (Efraimidis and Spirakis 2006)."""
-    if not weights:
-        return rng.sample(cards, size)
-    keys = {card: rng.random() ** (1 / weights[card]) for card in cards if card in weights}
-    return sorted(keys, key=keys.__getitem__, reverse=True)[:size]
 
 
 def _deal(

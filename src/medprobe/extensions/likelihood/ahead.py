@@ -26,7 +26,7 @@ from medprobe.extensions.likelihood.best_first import (
 from medprobe.extensions.likelihood.rankings import VariantRanking
 from medprobe.extensions.likelihood.trie import ROOT, Trie
 
-UNREAD: Final = 6.0  # nats a token; docs/reference/performance.md has what was measured
+UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost
 SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
 
 
