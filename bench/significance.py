@@ -388,11 +388,12 @@ MORE: Final = 0.03  # of the facts, that the better of two models knows
 
 
 def single(structure: Structure, clusters: np.ndarray, hits: np.ndarray) -> dict[str, np.ndarray]:
-    """The intervals of each mean, [bounds, worlds], drawing these clusters and answers."""
+    """The intervals of each mean, [bounds, worlds], drawing these clusters."""
     rows = pd.DataFrame(hits.astype(float)).add_prefix("world ")
     names = np.arange(len(rows)).astype(str)
     about = {"variant": "", "replicate": "", "query_id": names, "subset": "full"}
-    drawn = {"relation": structure.relation, "cluster": clusters, "answer": structure.answer}
+    answers = _codes(structure, "answer_family")
+    drawn = {"relation": structure.relation, "cluster": clusters, "answer": answers}
     scoring = Scoring(ScoreParams(bootstrap=200, confidence=1 - LEVEL), seed=0)
     means = summarise(rows.assign(**about, **drawn), scoring)["default"]["full"]
     return {
@@ -457,7 +458,7 @@ def compare(structure: Structure, first: np.ndarray, second: np.ndarray) -> TwoW
         first.astype(float) - second,
         (1 / np.bincount(structure.relation))[structure.relation],
         structure.family,
-        structure.answer,
+        _codes(structure, "answer_family"),
         level=LEVEL,
         confidence=1 - LEVEL,
     )

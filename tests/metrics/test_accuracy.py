@@ -137,14 +137,15 @@ def test_intervals_draw_replicates_too() -> None:
 def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
     """Queries of one relation by the numbers of their answers."""
     query_table = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
-    return query_table.assign(answer=relation + " " + query_table["answer_ids"].str[0])
+    answers = relation + " " + query_table["answer_ids"].str[0]
+    return query_table.assign(first_answer=answers, answer=answers)
 
 
 def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
     """Three of four queries have one answer, and two of these are right."""
     query_rows = answered(0, 0, 0, 1)
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", ".x"))
-    got = by_answer(values(table, query_rows)).set_index("cluster")
+    got = by_answer(values(table, query_rows), query_rows).set_index("query_id")
     assert got["acc_at_1_by_answer"].to_dict() == {
         "may_treat C0": pytest.approx(1 / 3),
         "may_treat C1": 0,
@@ -155,7 +156,9 @@ def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
 def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
     query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
-    query_rows.drop(columns=["cluster", "answer"]).to_parquet(tmp_path / "queries.parquet")
+    query_rows.drop(columns=["cluster", "answer", "first_answer"]).to_parquet(
+        tmp_path / "queries.parquet"
+    )
     (tmp_path / ABOUT).write_text('{"builder": "toy", "normalise": "exact"}')
     table = predictions(
         *(
@@ -185,7 +188,9 @@ def test_by_answer_is_a_mean_of_means(rows: list[tuple[int, bool]]) -> None:
     expected = [
         np.mean([hit for other, hit in rows if other == answer]) for answer in {a for a, _ in rows}
     ]
-    macro = summarise(by_answer(values(table, query_rows)), FEW)["default"]["full"]["macro"]
+    macro = summarise(by_answer(values(table, query_rows), query_rows), FEW)["default"]["full"][
+        "macro"
+    ]
     assert macro["acc_at_1_by_answer"]["value"] == pytest.approx(np.mean(expected), abs=1e-6)
 
 
@@ -256,10 +261,10 @@ def test_a_query_without_an_answer_is_unanswered_where_answers_are_free() -> Non
 
 
 def test_every_metric_says_direction_range_and_source() -> None:
-    query_table = queries(query(0))
+    query_table = answered(0)
     table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1, unanswered="")
     by_query = values(table, query_table)
-    all_values = [*by_query, *by_answer(by_query)]
+    all_values = [*by_query, *by_answer(by_query, query_table)]
     metrics = catalog()
     assert {name for name in all_values if name in metrics} == {
         metric.name for metric in find("accuracy").METRICS

@@ -20,6 +20,7 @@ from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
+from medprobe.metrics.controls import above_control
 from medprobe.metrics.results import (
     comparison,
     is_compared,
@@ -30,7 +31,6 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
-    above_control,
     average_by_query,
     paired_table,
     paired_tests,

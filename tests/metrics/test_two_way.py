@@ -1,5 +1,7 @@
 """The test over subjects and answers: against loops over clusters, and what it promises."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from scipy import stats
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
-from medprobe.metrics.summary import summarise
+from medprobe.metrics.summary import read_queries, summarise
 from medprobe.metrics.two_way import TwoWayTest, jackknife, paired_test
 
 rows = st.lists(
@@ -266,3 +268,20 @@ def test_intervals_of_one_model_hold_its_accuracy_where_an_answer_has_most_queri
         numbers = summarise(rows.assign(hit=hits), scoring)["default"]["full"]["macro"]["hit"]
         holds.append(numbers["low"] <= 0.25 <= numbers["high"])
     assert np.mean(holds) > 0.9
+
+
+def test_answers_whose_names_end_alike_are_drawn_together(tmp_path: Path) -> None:
+    """A model that likes one artery likes others, in one relation."""
+    names = ["renal artery", "hepatic artery", "spleen", "left lung"]
+    table = pd.DataFrame(
+        {
+            "query_id": [*"abcdef"],
+            "relation": ["r"] * 4 + ["s", "s"],
+            "subject": [*"uvwxyz"],
+            "answers": [*([name] for name in names), ["iliac artery"], []],
+            "answer_ids": [["C1"], ["C2"], [""], ["C4"], ["C3"], []],
+        }
+    ).assign(benchmark="toy", subset="full", prompt="[Y]", subject_id="")
+    table.to_parquet(tmp_path / "queries.parquet")
+    drawn = read_queries(tmp_path, "subject")["answer"].tolist()
+    assert drawn == ["r artery", "r artery", "r spleen", "r lung", "s artery", "s f"]

@@ -26,6 +26,7 @@ from medprobe.library.model import Model
 from medprobe.library.probing import compare_variants, draw_queries, predict, score, to_tables
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
+from medprobe.metrics.controls import with_controls
 from medprobe.metrics.results import (
     COMPARISON,
     main_variants,
@@ -34,7 +35,6 @@ from medprobe.metrics.results import (
     select_systems,
     to_rows,
 )
-from medprobe.metrics.significance import with_controls
 from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import terminal
 from medprobe.pipeline.outputs import to_json

@@ -66,7 +66,7 @@ class Accuracy(Scorer):
         by_query = values(predictions, queries)
         parts = with_parts(by_query, queries, scoring.facts)
         scores = summarise(parts, scoring, self.METRICS)
-        add_scores(scores, summarise(by_answer(by_query), scoring))
+        add_scores(scores, summarise(by_answer(by_query, queries), scoring))
         for rows, of_variant in _listed(by_query, predictions):
             shuffled = shuffled_values(rows, of_variant, queries, _rule(benchmark))
             add_scores(scores, summarise(with_parts(shuffled, queries, scoring.facts), scoring))
@@ -131,19 +131,21 @@ def _rule(benchmark: Path) -> Callable[[str], str]:
     return find_rule(read_about(benchmark)["normalise"])
 
 
-def by_answer(values: pd.DataFrame) -> pd.DataFrame:
-    """The accuracy of each answer over its queries, one row a variant, replicate and answer.
+def by_answer(values: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy of each answer over its queries, one row per variant, replicate and answer.
 
-    An answer stands where a query does, and is a cluster: a common one counts no more than a rare
-    one, and intervals say how far a value would move with other answers.
+    An answer stands where a query does: a common one counts no more than a rare one. Families of
+    answers are the clusters, so intervals say how far a value would move with other answers.
 
     Args:
         values: as the function `values` gives them.
+        queries: as `read_queries` gives them.
     """
-    keys = ["variant", "replicate", "subset", "relation", "answer"]
-    means = values.groupby(keys, sort=True)[["acc_at_1", "acc_at_10"]].mean()
-    table = means.add_suffix("_by_answer").reset_index()
-    return table.assign(cluster=table["answer"]).rename(columns={"answer": "query_id"})
+    answers = values["query_id"].map(queries.set_index("query_id")["first_answer"])
+    keys = ["variant", "replicate", "subset", "relation", "first_answer", "answer"]
+    groups = values.assign(first_answer=answers).groupby(keys, sort=True)
+    means = groups[["acc_at_1", "acc_at_10"]].mean().add_suffix("_by_answer").reset_index()
+    return means.rename(columns={"first_answer": "query_id", "answer": "cluster"})
 
 
 def _values_of_run(

@@ -1,4 +1,4 @@
-"""The accuracy that is expected of names in random order: the baselines `chance`, `any_answer`.
+"""The accuracy that is expected of names in random order: the baselines `chance`, `random_answer`.
 
 A prediction table of this family has no predictions. It has a row for each query and metric, with
 the metric's name as `prediction` and its expected value as `score`.

@@ -2,7 +2,7 @@
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`. Intervals answer for the relation: they draw answers as well as families of subjects
+`std`. Intervals answer for the relation: they draw families of subjects and of answers
 (`two_way`).
 """
 
@@ -35,10 +35,12 @@ DIGITS: Final = 6
 
 
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
-    """The query table of a benchmark with two columns that say what is drawn together.
+    """The query table of a benchmark with three columns that say what belongs together.
 
-    `cluster` is a family of subjects whose names end alike (`name_families`); `answer` the relation
-    with the first answer's id, or its name where it has none. A query without an answer is alone.
+    `cluster` is a family of subjects whose names end alike (`name_families`). `first_answer` is the
+    relation with the first answer's id, or its name where it has none, and `answer` the relation
+    with the family of that name. `cluster` and `answer` are drawn together. A query without an
+    answer is alone.
 
     Args:
         benchmark: the benchmark's folder.
@@ -49,16 +51,14 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
         BadInput: there is no such column.
     """
     queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
-    answers = answer_keys(queries).map(_first_entry)
-    entries = {
-        "cluster": queries[cluster].map(_first_entry),
-        "answer": (queries["relation"] + " " + answers).where(answers != "", ""),
-    }
-    columns = {
-        name: column.where(column != "", queries["query_id"]) for name, column in entries.items()
-    }
-    queries = queries.assign(**columns)
-    return queries.assign(cluster=name_families(queries))
+    keys, ids = answer_keys(queries).map(_first_entry), queries["query_id"]
+    subjects = queries[cluster].map(_first_entry)
+    queries["cluster"] = subjects.where(subjects != "", ids)
+    queries["first_answer"] = (queries["relation"] + " " + keys).where(keys != "", ids)
+    queries["cluster"] = name_families(queries)
+    names = queries["answers"].map(_first_entry)
+    answers = name_families(queries.assign(subject=names, cluster=queries["first_answer"]))
+    return queries.assign(answer=queries["relation"] + " " + answers)
 
 
 def _first_entry(entry: object) -> str:

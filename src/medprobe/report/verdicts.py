@@ -15,8 +15,9 @@ from medprobe.core.baselines import MAJORITY, RANDOM_ANSWER
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
+from medprobe.metrics.controls import controls
 from medprobe.metrics.results import select
-from medprobe.metrics.significance import CHANCE, LEVEL, System, controls
+from medprobe.metrics.significance import CHANCE, LEVEL, System
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.results import Results

@@ -20,7 +20,8 @@ from medprobe.core.parts import table_fingerprint
 from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import Metadata
-from medprobe.metrics import catalog, significance
+from medprobe.metrics import catalog
+from medprobe.metrics.controls import above_control
 from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.tracking import runs
@@ -86,11 +87,11 @@ def with_controls(single: Sequence[Result]) -> list[Result]:
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
     `above_control` that to another control, and `p_…` the corrected p
-    (`significance.above_control`).
+    (`metrics.controls.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    numbers = significance.above_control(read_tests())
+    numbers = above_control(read_tests())
     results = []
     for result in single:
         test = dict(numbers.get((result.benchmark, result.model, result.method), {}))
