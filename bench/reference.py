@@ -25,7 +25,7 @@ from medprobe.core.plugins import find_plugins, load_module
 from medprobe.extensions.servers.settings.servers import ServerParams
 from medprobe.papers.context.benchmarks.context.facts import Relation
 from medprobe.papers.context.documents import Resource
-from medprobe.papers.medlama.rewiring import RewireSettings
+from medprobe.papers.medlama.settings.rewire import RewireSettings
 from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 from medprobe.papers.medlama.settings.sweeps import Sweeps
 from medprobe.sample.settings import Continuation, SampleSettings, TrainingRecipe
@@ -51,7 +51,7 @@ CONTEXT: Final = {"resources.<resource>.": Resource, "relations.<relation>.": Re
 
 def params_page() -> str:
     """The page of `params.yaml`: every section and key, with default and meaning."""
-    meanings = descriptions(params._Params) | added()
+    meanings = descriptions(params.Params) | added()
     lines = [
         "# params.yaml",
         "",
@@ -62,7 +62,7 @@ def params_page() -> str:
         "## seed",
         "",
         HEAD,
-        *rows(params._Params, only=("seed",)),
+        *rows(params.Params, only=("seed",)),
         "",
     ]
     for name, (prefix, section) in SECTIONS.items():

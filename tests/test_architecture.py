@@ -5,16 +5,10 @@ import re
 from graphlib import TopologicalSorter
 from typing import Final
 
-import pytest
 from bench.architecture import DOCUMENT, declared_needs, imports, room, with_drawing
 
-from medprobe import methods
-from medprobe.core.code import closure
 from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
 
-PROBING = 35  # files of the package that probing may reach
-BACKENDS = 12  # more of methods that ask a backend
-FREE = 2  # more of the method that reads free answers
 TAKEN_OUT: Final = ("papers", "extensions")
 # Names of plugins that are words of the kernel too: they name something else there.
 WORDS: Final = {
@@ -57,10 +51,11 @@ def test_no_room_imports_what_it_may_not() -> None:
 
 
 def test_no_room_has_a_circle_in_it() -> None:
+    """A section of params.yaml describes what reads it: its functions may import that."""
     graph: dict[str, set[str]] = {}
     for module, target in imports():
         package = target in module  # a module of a package may use what its package defines
-        if module != target and not package:
+        if module != target and not package and ".settings." not in module:
             graph.setdefault(module, set()).add(target)
     TopologicalSorter(graph).prepare()  # raises CycleError
 
@@ -126,14 +121,6 @@ def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
     for path in ROOT.rglob("*.py"):
         if path.name not in ("fork_server.py", "plugins.py"):
             assert "import_module" not in path.read_text(encoding="utf-8"), path
-
-
-@pytest.mark.parametrize("method", methods.list_names())
-def test_probing_reaches_few_files(method: str) -> None:
-    files = closure("medprobe.pipeline.stages.probe", plugins={"methods": [method]})
-    limit = PROBING + BACKENDS * (len(methods.find(method).NEEDS - {"weights"}) > 0)
-    limit += FREE * (method == "answering")
-    assert len(files) <= limit, [path.relative_to(ROOT).as_posix() for path in files]
 
 
 def test_nobody_asks_a_plugin_what_it_is() -> None:

@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import yaml
 
-from medprobe.core.params import SETTINGS
+from medprobe.core.params import find_settings
 
 NEEDED: Final[dict[str, Any]] = {
     "seed": 1,
     "engine": {"precision": "float32"},
-    **{name: {} for name, settings in SETTINGS.items() if settings.required},
+    **{name: {} for name, settings in find_settings().items() if settings.required},
     "score": {},
     "track": {},
 }

@@ -39,7 +39,7 @@ def test_every_paper_can_be_adopt(name: str, tmp_path: Path) -> None:
 
 def test_a_paper_without_rewiring_leaves_it(params_path: Path) -> None:
     params_path.write_text(adopt("diskne", params_path)[1], encoding="utf-8")
-    assert load_params(params_path).rewire == {"steps": 3, "batch": 8}
+    assert load_params(params_path).model_extra["rewire"] == {"steps": 3, "batch": 8}
     assert list(load_params(params_path).benchmarks) == ["diskne_released"]
 
 

@@ -2,8 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -11,8 +10,7 @@ import click
 
 from medprobe.cli.group import example, main
 from medprobe.core import places
-from medprobe.core.errors import BadInput, nearest
-from medprobe.core.plugins import find_plugins, load_module
+from medprobe.core.executor import open_executor
 from medprobe.core.stage_code import check_libraries, checked_code
 
 if TYPE_CHECKING:
@@ -40,42 +38,18 @@ def add_options(*names: str) -> Callable[[Command], Command]:
     return add
 
 
-@contextmanager
-def open_executor(
-    engine: "EngineParams", on_this_machine: "Executor | None" = None
-) -> "Iterator[Executor]":
-    """Provide the executor that params.yaml names: that of an extension, or `on_this_machine`."""
-    if engine.executor == "local":
-        from medprobe.core.executor import in_this_process
-
-        yield on_this_machine or in_this_process
-        return
-    with _executor_module(engine).open_executor(engine) as executor:
-        yield executor
-
-
-def _executor_module(engine: "EngineParams") -> Any:
-    """The plugin of the kind `executors` that params.yaml names."""
-    plugins = find_plugins("executors")
-    if engine.executor not in plugins:
-        problem = f"'{engine.executor}' is no executor{nearest(engine.executor, [*plugins])}"
-        remedy = f"choose one of: {', '.join(['local', *plugins])}"
-        raise BadInput("params.yaml: engine.executor", problem, remedy)
-    return load_module(plugins[engine.executor])
-
-
 def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
     """List the devices that computed a result, here or elsewhere, and the tokens they read."""
     from medprobe.core.executor import in_this_process
     from medprobe.engine.load import choose_device, device_name, token_counter
 
-    if executor is in_this_process:
-        return {
-            "device": device_name(choose_device(engine.device)),
-            "tokens": token_counter["tokens"],
-        }
-    described: dict[str, object] = _executor_module(engine).describe(executor)
-    return described
+    if executor is not in_this_process:
+        described: dict[str, object] = executor.describe()  # type: ignore[attr-defined]
+        return described
+    return {
+        "device": device_name(choose_device(engine.device)),
+        "tokens": token_counter["tokens"],
+    }
 
 
 def warn_of_unanswered(path: Path) -> None:

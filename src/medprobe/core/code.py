@@ -30,7 +30,8 @@ def closure(
 ) -> list[Path]:
     """Return the files that are read when these modules are imported and run, themselves included.
 
-    All imports count, also those inside functions, except under `if TYPE_CHECKING`. A module that
+    All imports count, also those inside functions, except under `if TYPE_CHECKING` and in functions
+    of a section of params.yaml, from which no number follows (`core.params`). A module that
     finds plugins (`plugins.KINDS`) counts with all plugins of its kind, or with those that
     `plugins` lists. The files of a plugin's own package count like ours. Data files of a
     package (templates, YAML) count with the package. Four kinds of file do not count: a file with
@@ -56,6 +57,7 @@ def closure(
     for kind, (finder, *_) in KINDS.items():
         kinds.setdefault(finder, []).append(kind)
     folders = {**source_folders(), PACKAGE: root}
+    sections = {plugin.path for plugin in find_plugins("settings", root).values()}
     files: dict[Path, None] = {}
     queue = list(modules)
     while queue:
@@ -67,7 +69,7 @@ def closure(
         files[path] = None
         if parent and _file(folders, parent).is_file():
             queue.append(parent)
-        queue += _imports(folders, name, path)
+        queue += _imports(folders, name, path, inner=path not in sections)
         for kind in kinds.get(name, ()):
             found = find_plugins(kind, root)
             chosen = [found[plugin] for plugin in used.get(kind, found)]
@@ -177,10 +179,10 @@ def _has_code(path: Path) -> bool:
 
 
 @cache
-def _nodes(path: Path, mtime_ns: int) -> list[ast.AST]:
+def _nodes(path: Path, mtime_ns: int, *, inner: bool) -> list[ast.AST]:
     """Return the nodes of a file's syntax tree that can be imports, without type-checking blocks.
 
-    `mtime_ns` is when the file last changed: it keys the cache.
+    `mtime_ns` is when the file last changed: it keys the cache. `inner`: those in functions too.
     """
     nodes: list[ast.AST] = []
     queue: list[ast.AST] = [_tree(path, mtime_ns)]
@@ -190,15 +192,15 @@ def _nodes(path: Path, mtime_ns: int) -> list[ast.AST]:
             nodes.append(node)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             queue += node.orelse
-        else:
+        elif inner or not isinstance(node, ast.FunctionDef):
             queue += ast.iter_child_nodes(node)
     return nodes
 
 
-def _imports(folders: Mapping[str, Path], module: str, path: Path) -> Iterator[str]:
+def _imports(folders: Mapping[str, Path], module: str, path: Path, *, inner: bool) -> Iterator[str]:
     """Yield the modules of these packages that a module imports."""
     package = module.split(".")[: None if path.name == "__init__.py" else -1]
-    for node in _nodes(path, path.stat().st_mtime_ns):
+    for node in _nodes(path, path.stat().st_mtime_ns, inner=inner):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

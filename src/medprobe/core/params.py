@@ -1,21 +1,37 @@
 """`params.yaml`, typed. Errors name the row, and the nearest valid key for an unknown one.
 
 The settings of a method, benchmark or sample model have a type of their own: the class `Settings`
-in its file. `check.py` validates all of `params.yaml` against these classes. Papers and extensions
-add sections (`core.settings`).
+in its file. `check.py` validates all of `params.yaml` against these classes.
+
+A paper or extension adds a section by a plugin of the kind `settings`: the file
+`settings/<section>.py` ends with its `SETTINGS`, which say all that there is about the section.
+`settings/<section>.yaml` is what the params.yaml of a new project has of it.
 """
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
+from types import GenericAlias
+from typing import Annotated, Any, Final, Generic, Literal, Protocol, Self, TypeVar, get_args
 
-from pydantic import Field, StringConstraints, create_model, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.settings import Choices, Name, Section, find_settings, parse_section
+from medprobe.core.plugins import find_plugins, load
+from medprobe.core.settings import Choices, Name, Section, is_section, parse_section
 
 Device = Literal["auto", "cpu", "cuda", "spread"]
 Precision = Literal["float32", "bfloat16", "float16", "8bit", "4bit"]
@@ -108,7 +124,6 @@ class ModelParams(Section):
         return averaged.get(subset, True) if isinstance(averaged, dict) else averaged
 
 
-SETTINGS: Final = find_settings()  # of papers and extensions
 ModelKind = Literal["masked", "encoder", "causal", "chat", "seq2seq"]
 MODEL_KINDS: Final[tuple[ModelKind, ...]] = get_args(ModelKind)
 REQUIRED: Final = ("seed", "engine.precision", "score", "track")  # dvc.yaml names them
@@ -166,8 +181,13 @@ class TrackParams(Section):
     identifiers only."""
 
 
-class _Params(Section):
-    """All of `params.yaml`. A missing section is empty."""
+class Params(Section):
+    """All of `params.yaml`. A missing section is empty.
+
+    A section of a paper or an extension is read by its settings, as in `SWEEPS.of(params)`.
+    """
+
+    model_config = ConfigDict(extra="allow")
 
     seed: int = Field(2021, ge=0)
     """Seed of every random draw."""
@@ -196,16 +216,32 @@ class _Params(Section):
     track: TrackParams = TrackParams()
     """What is written into MLflow."""
 
-    if TYPE_CHECKING:
+    @model_validator(mode="before")
+    @classmethod
+    def _with_added_sections(cls, content: Any) -> Any:
+        """Validate the sections that papers and extensions add, each by its own type."""
+        if not isinstance(content, dict):
+            return content
+        added: dict[str, Any] = {}
+        for name in [name for name in content if name not in cls.model_fields]:
+            if name not in cls.types():
+                error = InitErrorDetails(type="extra_forbidden", loc=(name,), input=content[name])
+                raise ValidationError.from_exception_data("Params", [error])
+            one: Any = GenericAlias(dict, (str, cls.types()[name]))  # so that errors name it
+            added |= TypeAdapter(one).validate_python({name: content[name]})
+        return content | added
 
-        def __getattr__(self, section: str) -> Any: ...  # those of papers and extensions
+    @classmethod
+    def types(cls) -> dict[str, Any]:
+        """Return the type of each section."""
+        return super().types() | {
+            name: found.type for name, found in find_settings().items() if found.type
+        }
 
     @property
     def model_sections(self) -> dict[str, Any]:
         """The sections that say where checkpoints come from, by name; their keys are models."""
-        added = {
-            name: getattr(self, name) for name, settings in SETTINGS.items() if settings.models
-        }
+        added = {name: found.of(self) for name, found in find_settings().items() if found.models}
         own = ("train", "continued", "fetch", "folders")
         return {**{name: getattr(self, name) for name in own}, **added}
 
@@ -268,11 +304,84 @@ class _Params(Section):
         return methods[method][benchmark]
 
 
-if TYPE_CHECKING:
-    Params = _Params
-else:
-    _sections = {name: (found.type, found.type()) for name, found in SETTINGS.items() if found.type}
-    Params = create_model("Params", __base__=_Params, __doc__=_Params.__doc__, **_sections)
+Content = TypeVar("Content")
+
+
+class Guard(Protocol):
+    """What is asked before prompts go to a remote model, by its name in params.yaml."""
+
+    def check_benchmark(self, model: str, benchmark: str, params: Params) -> None:
+        """Raise NotAsked where the prompts of a benchmark must not go to the model."""
+        ...
+
+    def check_requests(
+        self, model: str, title: str, params: Params, count: Callable[[], int]
+    ) -> None:
+        """Raise NotAsked where params.yaml does not allow as many requests as `count` counts.
+
+        `title` is that of the result, in messages.
+        """
+        ...
+
+    def check_answers(self, model: str, params: Params) -> None:
+        """Raise BadInput where another model answers now."""
+        ...
+
+
+@dataclass(frozen=True)
+class Settings(Generic[Content]):
+    """What a plugin adds to `params.yaml`, and all that is known about it.
+
+    No number follows from the functions: they check, describe and refuse. So a stage does not
+    depend on what they import.
+
+    Attributes:
+        name: of the section, that of the file.
+        type: of the section; None if the plugin adds none, and only says more about others.
+        required: whether params.yaml must have it.
+        papers: whether papers replace it, as `medprobe adopt` takes their settings.
+        gated: whether its keys are data that have a gate.
+        models: whether its keys are models, and so say where their checkpoints are.
+        check: refuses what is wrong in it, before any stage runs.
+        list_uses: lists, for `medprobe doctor`, what each of its sources in `data` enables, by its
+            path there. What is not in params.yaml is in parentheses.
+        describe_model: says, for `medprobe doctor`, where a model of the section is.
+        guard: what is asked before prompts go to a remote model of the section.
+        executor: opens the `core.executor.Executor` where `engine.executor` is `name`.
+    """
+
+    name: str
+    type: "type[Content] | None" = None
+    required: bool = False
+    papers: bool = False
+    gated: bool = False
+    models: bool = False
+    check: Callable[[Params], None] | None = None
+    list_uses: Callable[[Params, Path], dict[str, list[str]]] | None = None
+    describe_model: Callable[[str, Params], str] | None = None
+    guard: Guard | None = None
+    executor: Callable[[EngineParams], AbstractContextManager[Any]] | None = None
+
+    @property
+    def empty(self) -> dict[str, Any]:
+        """The section where params.yaml leaves it out: DVC's template needs its keys."""
+        section: Any = self.type
+        return {key: {} for key in section.types()} if is_section(section) else {}
+
+    def of(self, params: Params) -> Content:
+        """Return the section; an empty one where params.yaml has none."""
+        assert self.type
+        content: Content = (params.model_extra or {}).get(self.name, self.type())
+        return content
+
+
+@cache
+def find_settings() -> dict[str, Settings[Any]]:
+    """Return the settings of all plugins, by name."""
+    return {
+        name: load(plugin, "SETTINGS", Settings)
+        for name, plugin in find_plugins("settings").items()
+    }
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
@@ -298,7 +407,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         raise BadInput(path, f"not YAML: {error}") from None
     if not isinstance(sections, dict):
         raise BadInput(path, f"a {type(sections).__name__}, expected sections, such as models:")
-    required = [name for name, settings in SETTINGS.items() if settings.required]
+    required = [name for name, settings in find_settings().items() if settings.required]
     for name in (*REQUIRED, *required):
         section, _, key = name.rpartition(".")
         keys = sections.get(section) if section else sections

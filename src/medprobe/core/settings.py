@@ -1,12 +1,6 @@
-"""Sections of `params.yaml`: their base class, the types of their values, and how they are read.
-
-A paper or extension adds sections of its own by plugins of the kind `settings`: the file
-`settings/<section>.py` ends with its `SETTINGS`, and `settings/<section>.yaml` is what the
-params.yaml of a new project has of it.
-"""
+"""Sections of `params.yaml`: their base class, the types of their values, and how they are read."""
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
@@ -19,7 +13,6 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.plugins import find_plugins, load
 
 
 class Section(BaseModel):
@@ -27,6 +20,11 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     QUOTED: ClassVar[bool] = True  # whether errors may quote its values
+
+    @classmethod
+    def types(cls) -> dict[str, Any]:
+        """Return the type of each key."""
+        return {name: field.annotation for name, field in cls.model_fields.items()}
 
 
 SectionType = TypeVar("SectionType", bound=Section)
@@ -59,39 +57,6 @@ Number = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?(e-?[0-9]+
 Values = Annotated[tuple[Number, ...], BeforeValidator(_names_of_map)]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a plugin adds to `params.yaml`.
-
-    Attributes:
-        type: of the section, which has the plugin's name; None if it adds none.
-        required: whether params.yaml must have it.
-        papers: whether papers replace it, as `medprobe adopt` takes their settings.
-        gated: whether its keys are data that have a gate.
-        models: whether its keys are models, and so say where their checkpoints are.
-    """
-
-    type: Any = None
-    required: bool = False
-    papers: bool = False
-    gated: bool = False
-    models: bool = False
-
-    @property
-    def empty(self) -> dict[str, Any]:
-        """The section where params.yaml leaves it out: DVC's template needs its keys."""
-        is_section = isinstance(self.type, type) and issubclass(self.type, Section)
-        return {name: {} for name in self.type.model_fields} if is_section else {}
-
-
-def find_settings() -> dict[str, Settings]:
-    """Return the settings of all plugins, by name."""
-    return {
-        name: load(plugin, "SETTINGS", Settings)
-        for name, plugin in find_plugins("settings").items()
-    }
-
-
 def parse_section(section_type: type[SectionType], content: Any, where: object) -> SectionType:
     """Validate one section against its class.
 
@@ -119,7 +84,7 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
             raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
         if problem["type"] != "extra_forbidden":
             owner = _type_at(section_type, problem["loc"][:-1])
-            is_quoted = not _is_section(owner) or owner.QUOTED
+            is_quoted = not is_section(owner) or owner.QUOTED
             value = f", found {problem['input']!r}" if is_quoted else ""
             if not key:  # of the section as a whole
                 raise BadInput(where, problem["msg"]) from None
@@ -128,6 +93,19 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
         similar = nearest(str(problem["loc"][-1]), siblings)
         remedy = "" if similar or not siblings else f"choose one of {', '.join(siblings)}"
         raise BadInput(where, f"unknown key {key}{similar}", remedy) from None
+
+
+def check_name(name: object, choices: Any, where: str) -> None:
+    """Refuse a name at a path of params.yaml that is not among `choices`."""
+    if name is not None and name not in choices:
+        names = [str(choice) for choice in choices]
+        problem = f"'{name}' is not among {', '.join(names) or 'none'}{nearest(str(name), names)}"
+        raise BadInput(f"params.yaml: {where}", problem)
+
+
+def check_settings(kind: type[SectionType], choices: Choices, where: str) -> SectionType:
+    """Check a section; `where` is its path in params.yaml."""
+    return parse_section(kind, choices, f"params.yaml: {where}")
 
 
 def _invalid_name(where: object, loc: list[str]) -> BadInput:
@@ -144,19 +122,20 @@ def _invalid_name(where: object, loc: list[str]) -> BadInput:
 def _keys_beside(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """Return the keys that are allowed where `loc` points to a wrong one."""
     fields = _type_at(section_type, loc[:-1])
-    return list(fields.model_fields) if _is_section(fields) else []
+    return list(fields.types()) if is_section(fields) else []
 
 
 def _type_at(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> Any:
     """Return the type of what stands at a place of a section."""
     fields: Any = section_type
     for part in loc:
-        if _is_section(fields):
-            fields = fields.model_fields[str(part)].annotation if part in fields.model_fields else 0
+        if is_section(fields):
+            fields = fields.types().get(str(part), 0)
         elif getattr(fields, "__args__", None):
             fields = fields.__args__[-1]
     return fields
 
 
-def _is_section(fields: Any) -> bool:
+def is_section(fields: Any) -> bool:
+    """Return whether a type is a section's class."""
     return isinstance(fields, type) and issubclass(fields, Section)

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.papers import PaperModel, papers
-from medprobe.core.params import SETTINGS, ModelParams, Params, load_params
+from medprobe.core.params import ModelParams, Params, find_settings, load_params
 from medprobe.core.settings import parse_section
 from medprobe.pipeline import check
 
@@ -120,7 +120,7 @@ def _sections(file: str, params: Params) -> dict[str, Any]:
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}
     adopted = paper.adopted.model_dump(mode="json")
-    for name, settings in SETTINGS.items():
+    for name, settings in find_settings().items():
         if settings.papers:
             adopted.setdefault(name, {})
         if settings.required and not adopted.get(name):

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import Params, load_params
+from medprobe.core.params import Params, find_settings, load_params
 from medprobe.core.places import PARAMS
-from medprobe.core.plugins import find_outside_plugins, find_plugins, load_module
+from medprobe.core.plugins import find_outside_plugins
 from medprobe.core.progress import print_above
-from medprobe.core.settings import Choices, Section, parse_section
+from medprobe.core.settings import Choices, check_name, check_settings, parse_section
 
 
 def loaded(path: Path = PARAMS) -> Params:
@@ -49,10 +49,11 @@ def check(params: Params) -> None:
         for method, by_benchmark in methods.items():
             _check_method(params, kind, method, by_benchmark)
     _warn_of_unprobed(params)
-    executors = ["local", *find_plugins("executors")]
+    executors = ["local", *(name for name, found in find_settings().items() if found.executor)]
     check_name(params.engine.executor, executors, "engine.executor")
-    for plugin in find_plugins("checks").values():
-        load_module(plugin).check(params)
+    for found in find_settings().values():
+        if found.check:
+            found.check(params)
     metrics.catalog()  # a plugin's file can be broken
 
 
@@ -61,11 +62,6 @@ def _warn_of_unprobed(params: Params) -> None:
     by_method = [names for methods in params.methods.values() for names in methods.values()]
     for name in sorted(params.benchmark_names.difference(*by_method)):
         print_above(f"warning: params.yaml: methods: none probes the benchmark '{name}'")
-
-
-def check_settings(kind: type[Section], choices: Choices, where: str) -> Section:
-    """Check a section; `where` is its path in params.yaml."""
-    return parse_section(kind, choices, f"params.yaml: {where}")
 
 
 def _check_benchmarks(params: Params) -> None:
@@ -191,14 +187,6 @@ def _check_workers(params: Params, kind: str, name: str) -> None:
         problem = "the workers of a cluster do not have the project's plugins"
         remedy = "install it as a package on each of them (docs/how-to/extending.md)"
         raise BadInput(plugin.file, problem, remedy)
-
-
-def check_name(name: object, choices: Any, where: str) -> None:
-    """Refuse a name at a path of params.yaml that is not among `choices`."""
-    if name is not None and name not in choices:
-        names = [str(choice) for choice in choices]
-        problem = f"'{name}' is not among {', '.join(names) or 'none'}{nearest(str(name), names)}"
-        raise BadInput(f"params.yaml: {where}", problem)
 
 
 def _check_unique(where: str, names: list[str]) -> None:

@@ -15,8 +15,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
-from medprobe.core.params import HubModel, ModelKind, Params
-from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
+from medprobe.core.params import HubModel, ModelKind, Params, find_settings
+from medprobe.core.plugins import KINDS, find_outside_plugins
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
@@ -141,8 +141,8 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     """What each source enables; a name in parentheses is not in params.yaml."""
     uses: dict[str, list[str]] = {}
     for builder in benchmarks.list_names():
-        found = benchmarks.find(builder)
-        for source in dict.fromkeys((*found.metadata.sources, *found.gate_sources)):
+        benchmark = benchmarks.find(builder)
+        for source in dict.fromkeys((*benchmark.metadata.sources, *benchmark.gate_sources)):
             names = ", ".join(params.benchmarks.get(builder, {}))
             uses.setdefault(source, []).append(names or f"({builder})")
     for builder, named in params.benchmarks.items():
@@ -150,8 +150,8 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
             for path in _paths(builder, name, choices):
                 users = uses.setdefault(path, [])
                 users += [name] if name not in ", ".join(users).split(", ") else []
-    for plugin in find_plugins("sources").values():
-        uses |= load_module(plugin).list_uses(params, data)
+    for found in find_settings().values():
+        uses |= found.list_uses(params, data) if found.list_uses else {}
     if sample_models := [*params.train, *params.continued]:
         uses["sample"] = [f"training {', '.join(sample_models)}"]
     return uses
@@ -206,9 +206,9 @@ def _origin(name: str, params: Params) -> str:
     if name in params.folders:
         folder = params.folders[name]
         return str(folder) if Path(folder).exists() else f"{folder}, which does not exist"
-    for section, plugin in find_plugins("origins").items():
-        if name in params.model_sections[section]:
-            return str(load_module(plugin).describe(name, params))
+    for found in find_settings().values():
+        if found.describe_model and name in found.of(params):
+            return found.describe_model(name, params)
     return _on_hub(params.fetch[name])
 
 

@@ -32,7 +32,7 @@ from medprobe.core.code import (
 )
 from medprobe.core.files import replacing
 from medprobe.core.libraries import MISSING, installed_versions
-from medprobe.core.params import MODEL_KINDS, SETTINGS, load_params
+from medprobe.core.params import MODEL_KINDS, find_settings, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
 from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
@@ -167,8 +167,10 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         builders={name: benchmarks.find(name) for name in benchmarks.list_names()},
         methods={name: methods.find(name) for name in methods.list_names()},
         kinds=MODEL_KINDS,
-        settings=SETTINGS,
-        sections={name: json.dumps(found.empty) for name, found in SETTINGS.items() if found.type},
+        settings=find_settings(),
+        sections={
+            name: json.dumps(found.empty) for name, found in find_settings().items() if found.type
+        },
         libraries=LIBRARIES.as_posix(),
         checking=CHECKING if _is_clone() else [],
         tools=[TOOLS] if _is_clone() else [],

@@ -12,7 +12,7 @@ from typing import Final
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
-from medprobe.core.params import SETTINGS, Params
+from medprobe.core.params import Params, find_settings
 from medprobe.gate.page import page
 from medprobe.pipeline import fork_server
 from medprobe.pipeline.doctor import list_sources, missing_sources
@@ -36,7 +36,7 @@ def gate(params: Params, base: str) -> None:
     Raises:
         BadInput: if data are missing, or a build or a gate fails, after the others have ended.
     """
-    sections = [getattr(params, name) for name, found in SETTINGS.items() if found.gated]
+    sections = [found.of(params) for found in find_settings().values() if found.gated]
     if not any(params.benchmarks.values()) and not any(sections):
         print("params.yaml names no data that a gate checks: nothing to check")
         return

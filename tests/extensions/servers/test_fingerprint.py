@@ -29,9 +29,8 @@ from medprobe.extensions.servers.fingerprint import (
     compare,
     take,
 )
-from medprobe.extensions.servers.origins import servers
 from medprobe.extensions.servers.records import RECORD
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.settings.servers import ServerParams, describe
 from medprobe.extensions.servers.stages.prove import prove
 from medprobe.pipeline.stages.probe import probe
 
@@ -175,7 +174,7 @@ def test_only_another_model_makes_results_stale(
         record = (folder / RECORD).read_bytes()
         served.model.model.bfloat16()
         ask(ASKED)
-        assert servers.describe("llama", params) == "server 127.0.0.1, answers"
+        assert describe("llama", params) == "server 127.0.0.1, answers"
         prove("llama", params, folder)
         assert (folder / RECORD).read_bytes() == record
 
@@ -184,7 +183,7 @@ def test_only_another_model_makes_results_stale(
         with pytest.raises(BadInput, match=OTHER):
             ask(LATER)
         assert not [body for body in served.requests[count:] if served.is_about(body, "SNCA")]
-        assert re.search(r"127\.0\.0\.1, this server is not", servers.describe("llama", params))
+        assert re.search(r"127\.0\.0\.1, this server is not", describe("llama", params))
         ask(ASKED)  # all its parts are there
         prove("llama", params, folder)
         assert (folder / RECORD).read_bytes() != record

@@ -32,7 +32,7 @@ from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import CUT, ENDED, read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client, read_choice
 from medprobe.extensions.servers.records import RECORD
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.settings.servers import SERVERS, ServerParams
 from medprobe.extensions.servers.stages.prove import describe, prove
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals
@@ -529,7 +529,7 @@ def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, pro
     folder.mkdir(parents=True)
     proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
     (folder / RECORD).write_text(json.dumps(proof))
-    model = describe(proof, load_params().servers["llama"])
+    model = describe(proof, SERVERS.of(load_params())["llama"])
     (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
     about = Metadata("d", "c", "l", (), "acc_at_1", terms=terms, invented="invented" in allowed)
     Path("outputs/about").mkdir(parents=True)
@@ -544,7 +544,7 @@ def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
     folder.mkdir(parents=True)
     proof = {"host": "127.0.0.1", "model": "tiny", "kind": "causal", "proof": {"write": "proved"}}
     (folder / RECORD).write_text(json.dumps(proof))
-    model = describe(proof, load_params().servers["llama"])
+    model = describe(proof, SERVERS.of(load_params())["llama"])
     (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
     with pytest.raises(BadInput, match=r"rank_change on llama: .*choose one of: answering$"):
         prepare("llama", "rank_change", "facts", load_params())

@@ -6,6 +6,8 @@ import pytest
 
 from medprobe.core.papers import papers, published
 from medprobe.core.params import load_params
+from medprobe.papers.medlama.settings.rewire import REWIRE
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.pipeline.adopt import adopt, difference, remarks
 
 OWN_PARAMS = """# mine
@@ -48,7 +50,8 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
     assert params.models.masked["mine"].trained_until == "2021-06-30"
     assert params.train == params.continued == {}
     assert not {"taught", "further"} & {*params.models.all()}
-    assert (params.rewire["batch"], params.rewire["learning_rate"]) == (192, 2e-5)
+    rewire = REWIRE.of(params)
+    assert (rewire["batch"], rewire["learning_rate"]) == (192, 2e-5)
     assert params.benchmarks == {"medlama_released": {"medlama": {}}, "biolama": {"biolama": {}}}
     assert params.score.bootstrap == 9
     changes = difference(before, after).splitlines()
@@ -67,7 +70,7 @@ def test_each_model_is_rewired_on_the_sentences_of_its_numbers(
     rows = [row for table in papers()[paper].tables.values() for row in table.rows]
     probed = {row.model for row in rows if row.method == "contrastive"}
     for model, facts in {**params.models.masked, **params.models.encoder}.items():
-        sets = {name for name, found in params.sentence_sets.items() if found.is_for(model)}
+        sets = {name for name, found in SENTENCE_SETS.of(params).items() if found.is_for(model)}
         printed = (facts.published or "").rpartition("/")[2]
         if printed == "BERT-base-uncased":
             assert sets == {"wiki_sents_no_punkt_10k"}

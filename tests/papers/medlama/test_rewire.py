@@ -30,10 +30,8 @@ from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.papers.medlama import gradients, rewiring
 from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, checkpoints, read_settings
-from medprobe.papers.medlama.checks.rewiring import check
 from medprobe.papers.medlama.gradients import add_gradients, free_bytes
 from medprobe.papers.medlama.rewiring import (
-    RewireSettings,
     Rewiring,
     batch_order,
     cut_tail,
@@ -42,6 +40,9 @@ from medprobe.papers.medlama.rewiring import (
 )
 from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.sentences import read_sentences
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
+from medprobe.papers.medlama.settings.sweeps import SWEEPS
 from medprobe.papers.medlama.stages.rewire import rewire, rewire_folder
 from medprobe.pipeline.init import params_text
 
@@ -56,6 +57,13 @@ SENTENCES = [
 ]
 SETTINGS = RewireSettings(batch=4, steps=6, checkpoint_every=2, learning_rate=1e-3)
 TinyModel = Callable[[str], Path]
+
+
+def check(params: Params) -> None:
+    """Check the sections of rewiring."""
+    for section in (REWIRE, SENTENCE_SETS, SWEEPS):
+        assert section.check
+        section.check(params)
 
 
 def train(
@@ -405,7 +413,7 @@ def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_else
     rewire("mine", "set-0", rewired_project)
     recorded = read_settings(REWIRED / "mine/set-0")
     assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
-    deep = rewired_project.model_copy(update={"rewire": rewired_project.rewire | {"layers": 9}})
+    deep = rewired_project.model_copy(update={"rewire": REWIRE.of(rewired_project) | {"layers": 9}})
     with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
         rewire("mine", "set-0", deep)
 
@@ -420,7 +428,7 @@ def test_a_set_that_is_smaller_than_max_sentences_is_used_whole(rewired_project:
     sets = ["set-0", "set-1", "set-2"]
     params = Params.model_validate(
         rewired_project.model_dump()
-        | {"rewire": rewired_project.rewire | {"max_sentences": len(SENTENCES)}}
+        | {"rewire": REWIRE.of(rewired_project) | {"max_sentences": len(SENTENCES)}}
         | {"sentence_sets": {name: {} for name in sets}}
         | {"sweeps": {"models": {"mine": None}, "sets": dict.fromkeys(sets), **sizes}}
     )

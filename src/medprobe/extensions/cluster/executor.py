@@ -56,6 +56,12 @@ class Cluster:
             self.work = work
         yield from Run(work, jobs, self.staff, self.engine).results()
 
+    def describe(self) -> dict[str, object]:
+        """List the devices that computed a result, and the tokens they read."""
+        workers = "; ".join(self.staff.costs())
+        devices, tokens = self.staff.devices(), self.staff.tokens
+        return {"executor": "ray", "device": devices, "workers": workers, "tokens": tokens}
+
     def _connect(self) -> None:
         for name, value in RAY_SETTINGS.items():
             os.environ.setdefault(name, value)

@@ -10,58 +10,24 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import torch
-from pydantic import Field
 
 from medprobe.core.errors import BadInput, is_out_of_memory
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.settings import Section
 from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
 from medprobe.engine.training_state import Timer, read_state, write_state
 from medprobe.papers.medlama.checkpoints import checkpoints
 from medprobe.papers.medlama.gradients import add_gradients, token_capacity
 from medprobe.papers.medlama.sentences import SENTENCES, fill_gaps, read_sentences
-from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
+from medprobe.papers.medlama.settings.rewire import REWIRE, Cut, RewireSettings, checkpoint_steps
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
+from medprobe.papers.medlama.settings.sweeps import SWEEPS
 
-Cut = Literal["released", "tail", "sentence"]
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
-
-
-class RewireSettings(Section):
-    """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
-
-    max_sentences: int = Field(10_000, gt=1)
-    """The first so many lines of each set are used, or all of a set that has fewer."""
-    layers: int | None = Field(None, gt=0)
-    """The first so many layers are rewired, without those above. Empty: all layers."""
-    mask_ratio: float = Field(0.5, ge=0, le=1)
-    """Share of a sentence that is cut off at its end. `released` and `tail` draw the number of
-    words, and cut at most one word more."""
-    cut: Cut = "released"
-    """Where a sentence is cut: as `released`, one word early; exactly the last words (`tail`); or
-    always the whole share, excluding the full stop (`sentence`), as in the paper's example."""
-    blank: Literal["dropped", "kept"] = "dropped"
-    """Pairs without a query or an answer: `dropped` or `kept`."""
-    max_length: int = Field(48, gt=2)
-    """Longest text, in tokens."""
-    learning_rate: float = Field(2e-5, gt=0)
-    """Learning rate."""
-    weight_decay: float = Field(0.01, ge=0)
-    """Weight decay."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout while rewiring."""
-    temperature: float = Field(0.04, gt=0)
-    """Temperature of the contrastive loss. The paper's first version had 0.03."""
-    batch: int = Field(192, gt=1)
-    """Pairs per step."""
-    steps: int = Field(200, gt=0)
-    """Training steps. The paper's first version probed step 150."""
-    checkpoint_every: int = Field(50, gt=0)
-    """Steps between checkpoints."""
 
 
 def cut_tail(
@@ -145,9 +111,9 @@ def check_sentences(name: str, params: Params) -> None:
     In a sweep over numbers of sentences, with the one outside it, two must not take the whole set:
     one number would have two names.
     """
-    path, sweeps = SENTENCES / f"{name}.txt", params.sweeps
-    set_params = params.sentence_sets.get(name, SentenceSet())
-    settings = RewireSettings.model_validate(params.rewire | set_params.rewire)
+    path, sweeps = SENTENCES / f"{name}.txt", SWEEPS.of(params)
+    set_params = SENTENCE_SETS.of(params).get(name, SentenceSet())
+    settings = RewireSettings.model_validate(REWIRE.of(params) | set_params.rewire)
     read_pairs(path, "[MASK]", settings, f"{params.seed} {name}")
     if name not in sweeps.sets or not sweeps.max_sentences:
         return
@@ -296,12 +262,6 @@ class Rewiring:
         value = add_gradients(self.model, self.steps[step - 1], loss, capacity)
         self.adam.step()
         return value
-
-
-def checkpoint_steps(settings: RewireSettings) -> list[int]:
-    """Return the steps whose checkpoints are stored: every `checkpoint_every`, and the last."""
-    every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
-    return [*every, settings.steps]
 
 
 def newest_step(folder: Path) -> int:

@@ -17,7 +17,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, ModelKind, Params
+from medprobe.core.params import EngineParams, Guard, ModelKind, Params, find_settings
 from medprobe.core.parts import (
     code_fingerprint,
     fingerprint,
@@ -27,7 +27,6 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
@@ -70,7 +69,7 @@ def probe(
     if described and described.remote:
         executor = in_this_process
         if probing.count_requests():
-            for guard in _guards(model):
+            for guard in _guards(model, params):
                 guard.check_answers(model, params)
     with _naming_suitable_methods(model, method):
         parts = _parts(probing, executor)
@@ -101,7 +100,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
     _check_abilities(model, method, kind)
-    for guard in _guards(model):
+    for guard in _guards(model, params):
         guard.check_benchmark(model, benchmark, params)
     where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
     choices = plugin.complete(params.choices(model, method, benchmark), params)
@@ -132,18 +131,22 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    for guard in _guards(model):
+    for guard in _guards(model, params):
         guard.check_requests(model, probing.title, params, probing.count_requests)
     _check_texts(places.MODELS / model, tables)
     return probing
 
 
-def _guards(model: str) -> list[Any]:
+def _guards(model: str, params: Params) -> list[Guard]:
     """What is checked before a remote model is asked; other models have none."""
     described = backends.read_plugin_model(places.MODELS / model)
     if described is None or not described.remote:
         return []
-    return [load_module(plugin) for plugin in find_plugins("guards").values()]
+    return [
+        found.guard
+        for found in find_settings().values()
+        if found.guard and model in found.of(params)
+    ]
 
 
 def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:

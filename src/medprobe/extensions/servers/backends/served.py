@@ -31,6 +31,7 @@ from medprobe.extensions.likelihood.rankings import Ranking, VariantRanking, ran
 from medprobe.extensions.servers.by_name import Readings
 from medprobe.extensions.servers.client import Body, Client, nested, read_choice
 from medprobe.extensions.servers.records import PROVE_AGAIN, RECORD, read_record, read_settings
+from medprobe.extensions.servers.settings.servers import SERVERS
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
 ENDED: Final = ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete")  # by itself
@@ -44,7 +45,7 @@ def open_server(folder: Path) -> "Served":
     Raises:
         BadInput: params.yaml has no such server, or names another model than the one that proved.
     """
-    record, servers = read_record(folder), load_params().servers
+    record, servers = read_record(folder), SERVERS.of(load_params())
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])

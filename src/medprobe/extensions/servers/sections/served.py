@@ -4,6 +4,7 @@ from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.extensions.servers.fingerprint import OPENINGS, Fingerprint
 from medprobe.extensions.servers.records import read_record
+from medprobe.extensions.servers.settings.servers import SERVERS
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
 
@@ -11,7 +12,7 @@ from medprobe.report.sections import Section
 def notes(results: Results, benchmark: str) -> list[str]:
     """Return sentences on each served model that was probed on a benchmark."""
     probed = {path.parent.parent.name for path in results.paths[benchmark]}
-    served = sorted(probed & {*results.params.servers})
+    served = sorted(probed & {*SERVERS.of(results.params)})
     return [text for model in served for text in _describe_server(model, results.params)]
 
 
@@ -21,7 +22,7 @@ def _describe_server(model: str, params: Params) -> list[str]:
     text += " Its weights could not be hashed: the server does not show them."
     day = Fingerprint.read(server["fingerprint"]).day
     sentences = [f"{text} Its answers of {day} to {len(OPENINGS)} fixed openings stand for them."]
-    if params.servers[model].zero_retention:
+    if SERVERS.of(params)[model].zero_retention:
         sentences.append(f"params.yaml states that the server of {model} keeps no prompt.")
     return sentences
 

@@ -4,13 +4,17 @@ Its keys are names of your choice, its values say where the server is.
 """
 
 import ipaddress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints
 
-from medprobe.core.settings import Name, Section, Settings
+from medprobe.core import places
+from medprobe.core.errors import BadInput, NotAsked
+from medprobe.core.params import Params, Settings
+from medprobe.core.settings import Name, Section
 
 KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]
 
@@ -62,4 +66,78 @@ class ServerParams(Section):
             return False
 
 
-SETTINGS: Final = Settings(dict[Name, ServerParams], models=True)
+def _check(params: Params) -> None:
+    """Refuse a served model of a kind that no server can have."""
+    for name in SERVERS.of(params):
+        if (kind := params.models.kind(name)) not in ("chat", "causal"):
+            where = f"params.yaml: models.{kind}.{name}"
+            raise BadInput(where, "a model behind a server is of kind chat or causal")
+
+
+def describe(name: str, params: Params) -> str:
+    """Name the server, and say whether it answers now, as the model that has proved itself."""
+    from medprobe.extensions.servers.backends.served import open_server
+    from medprobe.extensions.servers.client import Client
+    from medprobe.extensions.servers.fingerprint import check
+    from medprobe.extensions.servers.records import RECORD, read_record
+
+    server, folder = SERVERS.of(params)[name], places.MODELS / name
+    client = Client(name, server, tries=1)
+    is_proved = (folder / RECORD).is_file()
+    try:
+        if is_proved:
+            open_server(folder)  # refuses the record of another URL
+            check(client, read_record(folder))
+        else:
+            client.models()
+    except BadInput as error:
+        state = "" if is_proved else "has no /models now: "
+        state += str(error).partition(": ")[2]
+    else:
+        state = "answers"
+    return f"server {server.host}, {state}"
+
+
+class ServerGuard:
+    """Before prompts go to a server: the terms of the benchmark, the number of requests, the model.
+
+    See `core.params.Guard`.
+    """
+
+    def check_benchmark(self, model: str, benchmark: str, params: Params) -> None:
+        """Refuse the prompts of a benchmark whose terms keep them from the server."""
+        from medprobe.core.tables import Metadata
+        from medprobe.extensions.servers.records import check_terms
+
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        check_terms(model, SERVERS.of(params)[model], benchmark, metadata)
+
+    def check_requests(
+        self, model: str, title: str, params: Params, count: Callable[[], int]
+    ) -> None:
+        """Refuse more requests than `max_requests`."""
+        allowed = SERVERS.of(params)[model].max_requests
+        if (requests := count()) > allowed:
+            problem = f"it would send {requests:,} requests, max_requests: {allowed} is allowed"
+            remedy = "rank fewer names (an answer space), ask free answers, or allow more"
+            raise NotAsked(title, problem, remedy)
+
+    def check_answers(self, model: str, params: Params) -> None:
+        """Refuse a server that has another model now, and say how many answers differ."""
+        from medprobe.extensions.servers import fingerprint
+        from medprobe.extensions.servers.client import Client
+        from medprobe.extensions.servers.records import read_record
+
+        client = Client(model, SERVERS.of(params)[model])
+        fingerprint.check(client, read_record(places.MODELS / model))
+
+
+SERVERS: Final = Settings(
+    "servers",
+    dict[Name, ServerParams],
+    models=True,
+    check=_check,
+    describe_model=describe,
+    guard=ServerGuard(),
+)
+SETTINGS: Final = SERVERS

@@ -12,7 +12,7 @@ from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import FINGERPRINT, Fingerprint, compare, take
 from medprobe.extensions.servers.proof import prove as proof_of
 from medprobe.extensions.servers.records import PROVED, RECORD, SETTINGS, read_record
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.settings.servers import SERVERS, ServerParams
 
 
 def prove(name: str, params: Params, out: Path) -> None:
@@ -24,10 +24,10 @@ def prove(name: str, params: Params, out: Path) -> None:
     Raises:
         BadInput: `servers` does not name the model, or the server cannot be used.
     """
-    if name not in params.servers:
-        problem = f"servers: no server '{name}'{nearest(name, [*params.servers])}"
+    if name not in SERVERS.of(params):
+        problem = f"servers: no server '{name}'{nearest(name, [*SERVERS.of(params)])}"
         raise BadInput("params.yaml", problem)
-    server = params.servers[name]
+    server = SERVERS.of(params)[name]
     client = Client(name, server)
     record = proof_of(client, params.models.kind(name))
     old, new = _recorded(out), take(client, record)

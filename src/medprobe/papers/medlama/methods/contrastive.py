@@ -28,6 +28,7 @@ from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
 from medprobe.papers.medlama.checkpoints import REWIRED, SETTINGS, checkpoints, read_settings
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import Swept
 
 ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
@@ -110,7 +111,7 @@ class Contrastive(Method):
     def complete(cls, choices: Choices, params: Params) -> Choices:
         """Use all sentence sets of `params.yaml` if none are named."""
         sets = choices.get("sets")
-        return {**choices, "sets": [*params.sentence_sets] if sets is None else sets}
+        return {**choices, "sets": [*SENTENCE_SETS.of(params)] if sets is None else sets}
 
     def passes(self) -> list[str]:
         """List the checkpoints to probe.

@@ -3,11 +3,18 @@
 Its keys are files of `data/sentences` without `.txt`. Each is a replicate of Contrastive-Probe.
 """
 
+from pathlib import Path
 from typing import Final
 
 from pydantic import Field
 
-from medprobe.core.settings import Choices, Name, Section, Settings
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Params, Settings
+from medprobe.core.progress import print_above
+from medprobe.core.settings import Choices, Name, Section, check_name, check_settings
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
+
+FOLDER: Final = "sentences"  # of data/
 
 
 class SentenceSet(Section):
@@ -29,4 +36,66 @@ class SentenceSet(Section):
         return model not in self.without and (self.models is None or model in self.models)
 
 
-SETTINGS: Final = Settings(dict[Name, SentenceSet], papers=True, gated=True)
+def _check(params: Params) -> None:
+    """Refuse what is wrong in the sets, and what Contrastive-Probe says of them."""
+    from medprobe.papers.medlama.rewiring import check_sentences
+
+    for builder, named in params.benchmarks.items():
+        if FOLDER in named:
+            problem = f"'{FOLDER}' is the folder of sentence sets"
+            raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
+    sets, models = SENTENCE_SETS.of(params), [*params.models.all()]
+    for name, found in sets.items():
+        settings = REWIRE.of(params) | found.rewire
+        check_settings(RewireSettings, settings, f"sentence_sets.{name}.rewire")
+        for model in found.models or ():
+            check_name(model, models, f"sentence_sets.{name}.models")
+    for model in dict.fromkeys(model for found in sets.values() for model in found.without):
+        if model not in models:
+            problem = f"no model '{model}'{nearest(model, models)}"
+            print_above(f"warning: params.yaml: sentence_sets.<set>.without: {problem}")
+    for name in sets:
+        if Path("data", FOLDER, f"{name}.txt").is_file():
+            check_sentences(name, params)
+    for kind, methods in params.methods.items():
+        for benchmark, choices in methods.get("contrastive", {}).items():
+            where = f"methods.{kind}.contrastive.{benchmark}"
+            chosen = choices.get("sets")
+            for name in sets if chosen is None else chosen:
+                check_name(name, sets, f"{where}.sets")
+                if (step := choices.get("step")) is not None:
+                    _check_step(params, name, step, f"{where}.step")
+
+
+def _check_step(params: Params, name: str, step: int, where: str) -> None:
+    """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
+    choices = REWIRE.of(params) | SENTENCE_SETS.of(params)[name].rewire
+    rewire = RewireSettings.model_validate(choices)
+    if step not in checkpoint_steps(rewire):
+        problem = (
+            f"rewiring on {name} keeps no checkpoint of step {step}: "
+            f"it keeps every {rewire.checkpoint_every} steps, and step {rewire.steps}"
+        )
+        remedy = "choose one of these, or set rewire.steps and rewire.checkpoint_every"
+        raise BadInput(f"params.yaml: {where}", problem, remedy)
+
+
+def _list_uses(params: Params, data: Path) -> dict[str, list[str]]:
+    named = SENTENCE_SETS.of(params)
+    on_disk = {path.stem for path in (data / FOLDER).glob("*.txt")}
+    uses = {}
+    for name in sorted({*named, *on_disk}):
+        use = f"rewiring on {name}"
+        uses[f"{FOLDER}/{name}.txt"] = [use if name in named else f"({use})"]
+    return uses
+
+
+SENTENCE_SETS: Final = Settings(
+    "sentence_sets",
+    dict[Name, SentenceSet],
+    papers=True,
+    gated=True,
+    check=_check,
+    list_uses=_list_uses,
+)
+SETTINGS: Final = SENTENCE_SETS

@@ -2,7 +2,17 @@
 
 from typing import Final, Literal, get_args
 
-from medprobe.core.settings import Names, Section, Settings, Values
+from medprobe.core.errors import BadInput
+from medprobe.core.params import Params, Settings
+from medprobe.core.settings import (
+    Names,
+    Section,
+    Values,
+    check_name,
+    check_settings,
+)
+from medprobe.papers.medlama.settings.rewire import RewireSettings
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 
 Swept = Literal["mask_ratio", "learning_rate", "temperature", "max_sentences", "layers"]
 SWEPT: Final[tuple[Swept, ...]] = get_args(Swept)  # settings of rewiring, varied one at a time
@@ -32,4 +42,25 @@ class Sweeps(Section):
         return {setting: getattr(self, setting) for setting in SWEPT}
 
 
-SETTINGS: Final = Settings(Sweeps)
+def _check(params: Params) -> None:
+    """Refuse what is wrong in the values, models and sets, and what Contrastive-Probe asks for."""
+    sweeps = SWEEPS.of(params)
+    for model in sweeps.models:
+        check_name(model, [*params.models.masked, *params.models.encoder], "sweeps.models")
+    for name in sweeps.sets:
+        check_name(name, SENTENCE_SETS.of(params), "sweeps.sets")
+    for setting, values in sweeps.values().items():
+        for value in values:
+            check_settings(RewireSettings, {setting: value}, "sweeps")
+        if len({*map(float, values)}) < len(values):
+            raise BadInput(f"params.yaml: sweeps.{setting}", "a value is there twice")
+    for kind, methods in params.methods.items():
+        for benchmark, choices in methods.get("contrastive", {}).items():
+            where = f"methods.{kind}.contrastive.{benchmark}.sweeps"
+            for asked, names in choices.get("sweeps", {}).items():
+                for value in names:
+                    check_name(value, sweeps.values()[asked], f"{where}.{asked}")
+
+
+SWEEPS: Final = Settings("sweeps", Sweeps, check=_check)
+SETTINGS: Final = SWEEPS

@@ -24,14 +24,13 @@ from medprobe.engine.load import load
 from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, SETTINGS
 from medprobe.papers.medlama.rewiring import (
     STATE,
-    RewireSettings,
     Rewiring,
-    checkpoint_steps,
     newest_step,
     read_pairs,
 )
 from medprobe.papers.medlama.sentences import SENTENCES
-from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
+from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
 
 
 def rewire(
@@ -52,8 +51,8 @@ def rewire(
     Raises:
         BadInput: as `rewire_folder`, or a setting is invalid.
     """
-    set_params = params.sentence_sets.get(sentence_set, SentenceSet())
-    choices = params.rewire | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
+    set_params = SENTENCE_SETS.of(params).get(sentence_set, SentenceSet())
+    choices = REWIRE.of(params) | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
     settings = parse_section(RewireSettings, choices, "params.yaml: rewire")
     params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
