@@ -3,7 +3,7 @@
     python -m bench.peers                                   # the sample's model, after `make repro`
     python -m bench.peers MODEL --queries 2 --names 1818    # of released MedLAMA
 
-lm-evaluation-harness, installed by `make lm-eval`, runs the tasks of `medprobe export benchmark`.
+lm-evaluation-harness, installed by `make lm-eval`, runs the tasks of `medprobe export-lm-eval`.
 Each way runs in a process of its own, in float32 and with as many threads. CPU seconds are those of
 the whole process, imports included; tokens are those that the network reads, padding aside. Nothing
 is reckoned: the first line has the size of what ran.
@@ -37,7 +37,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.engine import causal
 from medprobe.engine.load import load, use_threads
-from medprobe.extensions.exchange.exports.lm_eval import export
+from medprobe.extensions.exchange.commands.export_lm_eval import export
 from medprobe.extensions.likelihood import likeliest
 from medprobe.extensions.likelihood.reader import Reader
 from medprobe.papers.medlama.benchmarks import medlama_released

@@ -1,5 +1,6 @@
 """The group of all commands, and how it reports errors."""
 
+import copy
 import errno
 import gc
 import os
@@ -66,13 +67,32 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
-def _plugins() -> dict[str, Plugin]:
-    """The plugins of the kind `commands`, by the names of their commands.
+def _plugins(*kinds: str) -> dict[str, Plugin]:
+    """The plugins of the kinds `commands` and `stages`, by the names of their commands.
 
-    Their files define `COMMAND`, and the `HEADING` of HEADINGS below which the help lists it; it is
-    empty for a stage of dvc.yaml.
+    Their files define `COMMAND`. That of a stage also takes `params`, and the file may say by
+    `USES` which plugins the stage uses, as `core.code.closure` asks. The other files name by
+    `HEADING` the one of HEADINGS below which the help lists the command.
     """
-    return {name.replace("_", "-"): found for name, found in find_plugins("commands").items()}
+    plugins = {name: found for kind in kinds for name, found in find_plugins(kind).items()}
+    return {name.replace("_", "-"): found for name, found in plugins.items()}
+
+
+def _stage_command(plugin: Plugin) -> click.Command:
+    """The command of a stage, which runs with the code that DVC has recorded for it."""
+    command: click.Command = copy.copy(load(plugin, "COMMAND", click.Command))
+    run, uses = command.callback, vars(load_module(plugin)).get("USES", {})
+    assert run
+
+    def stage(**options: Any) -> None:
+        from medprobe.core.stage_code import checked_code
+
+        params = load_params(required=True)
+        with checked_code(plugin.name, **uses):
+            run(params=params, **options)
+
+    command.callback = stage
+    return command
 
 
 class Commands(click.Group):
@@ -80,20 +100,24 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the kernel's commands, and those of plugins."""
-        return [*self.commands, *_plugins()]
+        if ctx.resilient_parsing:  # completion imports what it lists, and nobody types a stage
+            return [*self.commands, *_plugins("commands")]
+        return list(dict.fromkeys([*self.commands, *_plugins("commands", "stages")]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; that of a plugin is imported here."""
-        if (own := self.commands.get(cmd_name)) or cmd_name not in (plugins := _plugins()):
+        if own := self.commands.get(cmd_name):
             return own
-        command: click.Command = load(plugins[cmd_name], "COMMAND", click.Command)
-        return command
+        if plugin := _plugins("stages").get(cmd_name):
+            return _stage_command(plugin)
+        plugin = _plugins("commands").get(cmd_name)
+        return load(plugin, "COMMAND", click.Command) if plugin else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what people type, with its whole first sentences, and name all other commands."""
         headings = {
             **{name: heading for heading, names in HEADINGS.items() for name in names},
-            **{name: load_module(plugin).HEADING for name, plugin in _plugins().items()},
+            **{name: load_module(plugin).HEADING for name, plugin in _plugins("commands").items()},
         }
         for heading in HEADINGS:
             rows = [
@@ -103,7 +127,7 @@ class Commands(click.Group):
             ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
-        typed = {*CI, *(name for name, heading in headings.items() if heading)}
+        typed = {*CI, *headings}
         stages = (name for name in self.list_commands(ctx) if name not in typed)
         with formatter.section("Run by dvc.yaml, a stage each"):
             formatter.write_text(", ".join(stages))

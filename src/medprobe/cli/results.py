@@ -143,11 +143,9 @@ def diff(benchmark: str, a: str, b: str) -> None:
     epilog=example(
         "medprobe export leaderboard",
         "medprobe export medlama/hard --format latex --metric acc_at_10",
-        "medprobe export benchmark medlama --to lm-eval --out outputs/tasks",
     )
 )
 @click.argument("view")
-@click.argument("benchmark", required=False)
 @click.option(
     "--format",
     "form",
@@ -162,47 +160,17 @@ def diff(benchmark: str, a: str, b: str) -> None:
     show_default=True,
     help="The folder of the project.",
 )
-@click.option(
-    "--to",
-    "tool",
-    metavar="TOOL",
-    help="The tool to write a benchmark for, such as lm-eval.",
-)
-@click.option("--out", type=click.Path(path_type=Path), help="A new folder for a benchmark.")
-@click.option(
-    "--licensed", is_flag=True, help="The licence of the benchmark allows its text in this folder."
-)
 @json_option
 def export(
-    view: str,
-    benchmark: str | None,
-    form: str | None,
-    metric: str | None,
-    project: Path,
-    *,
-    tool: str | None,
-    out: Path | None,
-    licensed: bool,
-    as_json: bool,
+    view: str, form: str | None, metric: str | None, project: Path, *, as_json: bool
 ) -> None:
-    """Print results as a table for a paper, or write a benchmark for another tool.
+    """Print results as a table for a paper.
 
-    The best value of each column is bold; a mark shows which models are significantly worse. With
-    `export benchmark NAME --to lm-eval --out DIR` a benchmark becomes tasks of
-    lm-evaluation-harness.
+    The best value of each column is bold; a mark shows which models are significantly worse.
 
     \b
-    VIEW       leaderboard, the name of a benchmark, NAME/SUBSET, or the word benchmark
-    BENCHMARK  the benchmark to write
+    VIEW  leaderboard, the name of a benchmark, or NAME/SUBSET
     """
-    if benchmark is not None:
-        from medprobe.cli.exports import export_benchmark
-
-        if view != "benchmark" or not tool or not out:
-            raise click.UsageError("expected: export benchmark NAME --to TOOL --out DIR")
-        export_benchmark(tool, benchmark, out, licensed=licensed)
-        click.echo(f"wrote {out}; its README.md explains how to use it")
-        return
     from medprobe.cli.export import export as text
     from medprobe.library.project import results
 

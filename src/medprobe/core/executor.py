@@ -10,10 +10,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import EngineParams, find_settings
+
+if TYPE_CHECKING:
+    from medprobe.core.params import EngineParams
 
 PR_SET_PDEATHSIG: Final = 1  # of Linux
 START_SECONDS: Final = 4.0  # about what a process needs to import the libraries
@@ -80,7 +82,7 @@ def in_processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tu
 
 
 @contextmanager
-def open_executor(engine: EngineParams, here: Executor = in_this_process) -> Iterator[Executor]:
+def open_executor(engine: "EngineParams", here: Executor = in_this_process) -> Iterator[Executor]:
     """Provide the executor that params.yaml names: that of an extension, or one on this machine.
 
     One of an extension has a method `describe`, which lists what computed a result, for its record.
@@ -88,6 +90,8 @@ def open_executor(engine: EngineParams, here: Executor = in_this_process) -> Ite
     if engine.executor == "local":
         yield here
         return
+    from medprobe.core.params import find_settings  # imports pydantic, which --help does not need
+
     executors = {name: found.executor for name, found in find_settings().items() if found.executor}
     if engine.executor not in executors:
         names = [*executors]

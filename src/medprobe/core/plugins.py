@@ -61,9 +61,7 @@ KINDS: Final = {
     "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
     "settings": Kind("medprobe.core.params", ""),
     "imports": Kind("", ""),
-    "exports": Kind("", ""),
-    "commands": Kind("", "", "\nCOMMAND: Final = "),
-    "runs": Kind("medprobe.tracking.comparisons", ""),
+    "commands": Kind("", ""),
     "published": Kind("medprobe.core.papers", "", suffix=".yaml"),
 }
 

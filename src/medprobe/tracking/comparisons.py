@@ -1,8 +1,4 @@
-"""MLflow runs over several results: those of each model, of paired tests, and of plugins.
-
-A plugin of the kind `runs` has a function `list_runs(single, params) -> list[Result]`. It gets the
-results of single models, and returns the runs over several of them.
-"""
+"""MLflow runs over several results: those of each model, of paired tests, and of sections."""
 
 import hashlib
 import json
@@ -17,13 +13,13 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
-from medprobe.core.plugins import find_plugins, load_module
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.controls import above_control
 from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
+from medprobe.report.sections import find_sections
 from medprobe.tracking import runs
 from medprobe.tracking.headlines import MAIN, main_variant, select_means, word
 from medprobe.tracking.store import Content, Result
@@ -52,8 +48,8 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         own = [result for result in single if result.model == model]
         content = partial(_means, model, own, params)
         entries.append(Result(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
-    for plugin in find_plugins("runs").values():
-        entries += load_module(plugin).list_runs(single, params)
+    for section in find_sections():
+        entries += section.runs(single, params)
     return entries
 
 

@@ -26,7 +26,7 @@ from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.extensions.exchange.exports.lm_eval import words_after
+from medprobe.extensions.exchange.commands.export_lm_eval import words_after
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 
 FIXTURE = FIXTURES / "lm_eval"
@@ -46,7 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def exported(*arguments: str) -> tuple[int, str]:
-    command = ["export", "benchmark", "medlama", "--to", "lm-eval", *arguments]
+    command = ["export-lm-eval", "medlama", *arguments]
     result = CliRunner().invoke(main, command)
     return result.exit_code, result.output
 
@@ -180,11 +180,9 @@ def test_what_cannot_be_exported_is_said(project: Path) -> None:
     (places.ABOUT / "medlama.json").write_text(text, encoding="utf-8")
     status, output = exported("--out", str(OUT))
     assert status == 2 and "judged by f1" in output and not OUT.exists()
-    other = ["export", "benchmark", "medlma", "--to", "lm-eval", "--out", "x"]
+    other = ["export-lm-eval", "medlma", "--out", "x"]
     result = CliRunner().invoke(main, other)
     assert result.exit_code == 2 and "did you mean 'medlama'" in result.output
-    result = CliRunner().invoke(main, ["export", "benchmark", "medlama"])
-    assert result.exit_code == 2 and "--to" in result.output
 
 
 def test_an_answer_ends_where_all_prompts_go_on_alike() -> None:

@@ -5,7 +5,7 @@ benchmark's chapter and wherever else results are shown. Sections know nothing o
 what they return.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins, load
 from medprobe.core.tables import Metadata
 from medprobe.report.blocks import Chapter, Part
@@ -68,6 +69,8 @@ class Section:
         draw: the drawings of one result.
         inputs: further outputs that one result was made from, as DVC names them.
         series: numbers of one result by step, by name.
+        runs: runs of MLflow over several results, from the results of single models
+            (`tracking.store.Result`).
         headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
             name of the main subset, and the means over relations of whole subsets.
         layout: of the query pages, for benchmarks whose predictions are no rankings of names.
@@ -82,6 +85,7 @@ class Section:
     draw: Callable[[SingleResult], Iterable[Drawing]] = lambda result: ()
     inputs: Callable[[SingleResult], list[str]] = lambda result: []
     series: Callable[[SingleResult], Mapping[str, Steps]] = lambda result: {}
+    runs: Callable[[Sequence[Any], Params], list[Any]] = lambda single, params: []
     headlines: Callable[[pd.DataFrame, str, pd.DataFrame], Mapping[str, float]] = (
         lambda rows, main_subset, means: {}
     )

@@ -2,9 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import click
 
 from medprobe.backends import ABILITIES, PLUGIN_MODEL, PluginModel
+from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
@@ -67,3 +70,13 @@ def _recorded(folder: Path) -> Fingerprint | None:
 
 def _as_json(content: object) -> str:
     return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
+@click.command(epilog="\b\nExample:\n  medprobe prove --model llama")
+@click.option("--model", required=True, help="A model of params.yaml.")
+def command(params: Params, model: str) -> None:
+    """Ask the server of a model what it can do, before it is probed."""
+    prove(model, params, places.MODELS / model)
+
+
+COMMAND: Final = command

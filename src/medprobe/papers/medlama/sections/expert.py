@@ -1,22 +1,34 @@
 """What experts say: accuracy by their ratings, how far they agree, ratings against answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Final
 
 import pandas as pd
 
+from medprobe.core import places
+from medprobe.core.dvc_records import hashes
+from medprobe.core.lineage import UNKNOWN
 from medprobe.core.papers import published
+from medprobe.core.params import Params
+from medprobe.core.parts import fingerprint
+from medprobe.core.spreadsheets import csv_text
+from medprobe.metrics.results import prediction_tables
 from medprobe.papers.medlama.metrics.expert import (
     RATED,
     Evaluation,
     Expert,
     confusions,
     evaluations,
+    folders,
 )
 from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import MISSING, count, metric_cells, metric_head
 from medprobe.report.results import Results
 from medprobe.report.sections import Section
+from medprobe.tracking.comparisons import make_key
+from medprobe.tracking.headlines import legal
+from medprobe.tracking.store import Content, Dataset, Result
 
 REPORTED: Final = ("acc_at_1", "acc_at_10", *(rating.name for rating in Expert.METRICS))
 QUESTIONS: Final = {  # about what raters rate
@@ -152,4 +164,49 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     return found
 
 
-SECTION = Section(110, section, tables=tables)
+def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
+    """List a run for each evaluation of a benchmark that was probed."""
+    entries = []
+    for benchmark in sorted({result.benchmark for result in single}):
+        probed = [result for result in single if result.benchmark == benchmark]
+        for folder in folders(places.BENCHMARKS / benchmark, params.benchmark_names):
+            key = make_key(probed, fingerprint([folder]))
+            content = partial(_ratings, benchmark, folder.name, params)
+            entries.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
+    return entries
+
+
+def _ratings(benchmark: str, name: str, params: Params) -> Content:
+    """The agreement of raters, their ratings, and ratings against answers; items by number."""
+    (evaluation,) = evaluations(places.BENCHMARKS / benchmark, [name])
+    metrics = {
+        legal(f"ratings/agreement/{row['of']}/{row['measure']}/{row['raters']}"): row["value"]
+        for row in evaluation.agreement.dropna(subset="value").to_dict("records")
+    }
+    for row in evaluation.rated.to_dict("records"):
+        place = f"ratings/rated/{row['subset']}/{row['rater']}"
+        metrics |= {legal(place): row["rated"], legal(f"{place}/right"): row["right"]}
+    tables = [
+        path for path in prediction_tables(places.PREDICTIONS, params) if path.stem == benchmark
+    ]
+    folder = f"outputs/benchmarks/{name}"
+    files = {
+        "agreement": evaluation.agreement,
+        "rated": evaluation.rated,
+        "ratings": evaluation.ratings[["item", "rater", "rating", "right"]],
+        "confusion": confusions(evaluation, tables),
+    }
+    return Content(
+        {key: float(value) for key, value in metrics.items()},
+        params={
+            "asked": evaluation.target,
+            "queries": len(evaluation.queries),
+            "items": len(evaluation.items),
+        },
+        files={f"{key}.csv": csv_text(table) for key, table in files.items()},
+        datasets=[Dataset(folder, hashes().get(folder, UNKNOWN), "evaluation")],
+        note="The agreement of experts, and their ratings against the benchmark's answers.",
+    )
+
+
+SECTION = Section(110, section, tables=tables, runs=list_runs)

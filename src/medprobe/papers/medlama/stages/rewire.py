@@ -1,4 +1,7 @@
-"""Stage `rewire`: Contrastive-Probe's self-supervised step, one model on one sentence set."""
+"""Stage `rewire`: Contrastive-Probe's self-supervised step, one model on one sentence set.
+
+Its command ends the file (`cli.group.Commands`).
+"""
 
 import hashlib
 import json
@@ -7,13 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import click
 import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_this_process
+from medprobe.core.executor import Executor, Job, in_this_process, open_executor
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import code_fingerprint, fingerprint
@@ -21,7 +25,7 @@ from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.engine.inspection import count_layers
 from medprobe.engine.load import load
-from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, SETTINGS
+from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, SETTINGS, make_folder
 from medprobe.papers.medlama.rewiring import (
     STATE,
     Rewiring,
@@ -188,3 +192,29 @@ def _move_checkpoints(parts: Path, target: Path) -> None:
         state.unlink()
     with replacing(target) as path:
         shutil.move(parts, path)
+
+
+@click.command(epilog="\b\nExample:\n  medprobe rewire --model taught --set set-0")
+@click.option("--model", required=True, help="A model of params.yaml.")
+@click.option("--set", "sentence_set", help="A sentence set of params.yaml (default: none).")
+@click.option("--sweep", metavar="SETTING", help="A setting to sweep; needs --value.")
+@click.option("--value", help="The value of the swept setting.")
+def command(
+    params: Params, model: str, sentence_set: str | None, sweep: str | None, value: str | None
+) -> None:
+    """Rewire a model on one sentence set (Contrastive-Probe's self-supervised step).
+
+    Without a set, make the folder of the model's rewired checkpoints.
+    """
+    if (sweep is None) != (value is None) or (sweep and not sentence_set):
+        problem = "--sweep and --value go together, and with --set"
+        raise BadInput("rewire", problem, "give all of them, or --set alone")
+    if sentence_set is None:
+        params.models.kind(model)  # raises BadInput for an unknown one
+        return make_folder(model)
+    swept = (sweep, value) if sweep and value else None
+    with open_executor(params.engine) as executor:
+        rewire(model, sentence_set, params, swept, executor)
+
+
+COMMAND: Final = command

@@ -1,5 +1,8 @@
 """Stage `validate-sentences`: the gate. Nothing is rewired on a sentence set that fails it."""
 
+from typing import Any, Final
+
+import click
 import pandas as pd
 
 from medprobe.core import places
@@ -40,3 +43,14 @@ def validate_sentences(name: str, params: Params) -> None:
     except BadInput:
         (out / PASSED).unlink()
         raise
+
+
+@click.command(epilog="\b\nExample:\n  medprobe validate-sentences --set set-0")
+@click.option("--set", "sentence_set", required=True, help="A sentence set of params.yaml.")
+def command(params: Params, sentence_set: str) -> None:
+    """Check a sentence set against its expectations; rewiring requires that it passes."""
+    validate_sentences(sentence_set, params)
+
+
+USES: Final[dict[str, Any]] = {"benchmarks": []}
+COMMAND: Final = command

@@ -4,6 +4,7 @@ Each analysis is a table and a drawing (Shaier et al., section 5).
 """
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from math import nan
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from medprobe.papers.template_free.analyses.data_sets import (
     data_sets,
     home,
 )
+from medprobe.papers.template_free.comparison_run import PREFIX, list_runs
 from medprobe.report.benchmark_numbers import count_parameters
 from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
 from medprobe.report.figures import plots
@@ -31,7 +33,6 @@ from medprobe.report.results import Results
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_cell
 
-PREFIX: Final = "template-free-"  # of the names of tables
 SHARE: Final = "{:.1%}"
 EDGES: Final = {  # the interval of a column
     "value": ("low", "high"),
@@ -454,4 +455,4 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     return {f"{PREFIX}{name}": table for name, table in found.items()}
 
 
-SECTION = Section(140, chapters=chapter, tables=tables)
+SECTION = Section(140, chapters=chapter, tables=tables, runs=partial(list_runs, tables, chapter))

@@ -1,6 +1,6 @@
 """The run in MLflow of the comparison of template-based and template-free data sets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -14,14 +14,30 @@ from medprobe.core.tables import read_about
 from medprobe.metrics.results import comparison
 from medprobe.papers.template_free.analyses.data_sets import data_sets
 from medprobe.papers.template_free.analyses.ranks import BETWEEN
+from medprobe.report.blocks import Chapter, drawings
+from medprobe.report.results import Results
 from medprobe.tracking.comparisons import make_key
 from medprobe.tracking.store import Content, Result
 
+PREFIX: Final = "template-free-"  # of the names of tables
 ABOUT: Final = "Filled templates against natural sentences: do they measure the same?"
 
 
-def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
-    """List the run, if data sets of the comparison were probed."""
+Tables = Callable[[Results], dict[str, pd.DataFrame]]
+Chapters = Callable[[Results], list[Chapter]]
+
+
+def list_runs(
+    tables: Tables, chapters: Chapters, single: Sequence[Result], params: Params
+) -> list[Result]:
+    """List the run, if data sets of the comparison were probed.
+
+    Args:
+        tables: makes all analyses.
+        chapters: draws them, from results with these tables.
+        single: the results of single models.
+        params: the content of params.yaml.
+    """
     builders = _template_free_builders(single)
     if not builders:
         return []
@@ -29,7 +45,7 @@ def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
     settings = (repr(params.score), params.seed, params.track.text)
     used = [result for result in single if result.benchmark in builders]
     key = make_key(used, models, *settings)
-    content = partial(_template_free, builders, params)
+    content = partial(_template_free, tables, chapters, builders, params)
     return [Result("template-free", "all", "comparison", key, content, about=ABOUT)]
 
 
@@ -41,12 +57,10 @@ def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
     return {name: builder for name, builder in builders.items() if name in members}
 
 
-def _template_free(builders: dict[str, str], params: Params) -> Content:
+def _template_free(
+    tables: Tables, chapters: Chapters, builders: dict[str, str], params: Params
+) -> Content:
     """All analyses of the scores in metrics/scores, as tables and drawings."""
-    from medprobe.papers.template_free.sections.template_free import PREFIX, chapter, tables
-    from medprobe.report.blocks import drawings
-    from medprobe.report.results import Results
-
     scores = comparison(places.SCORES)
     numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)
     results = Results(numbers, builders=builders, params=params)
@@ -54,7 +68,7 @@ def _template_free(builders: dict[str, str], params: Params) -> Content:
     analyses = {name.removeprefix(PREFIX): table for name, table in found.items()}
     files = {f"{name}.csv": csv_text(table) for name, table in analyses.items()}
     svgs = drawings(
-        part for content in chapter(replace(results, tables=found)) for part in content.parts
+        part for content in chapters(replace(results, tables=found)) for part in content.parts
     )
     files |= {f"figures/{name}": svg for name, svg in svgs.items()}
     note = "Template-based against template-free prompts (Shaier et al.): all of its analyses."

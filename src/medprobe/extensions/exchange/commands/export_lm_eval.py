@@ -1,4 +1,4 @@
-"""`medprobe export benchmark`: a benchmark as tasks of lm-evaluation-harness.
+"""`medprobe export-lm-eval`: a benchmark as tasks of lm-evaluation-harness.
 
 The folder holds YAML, JSONL and one Python file. It can be moved, and needs nothing
 of this package.
@@ -17,9 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+import click
 import pandas as pd
 import yaml
 
+from medprobe.cli.completion import benchmarks
+from medprobe.cli.group import example
 from medprobe.core import places
 from medprobe.core.answers import biolama, find_rule
 from medprobe.core.errors import BadInput, nearest
@@ -34,6 +37,7 @@ from medprobe.core.tables import (
 )
 from medprobe.extensions.chat.prompt_texts import completion
 
+HEADING: Final = "Look at results"
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
 RANKED: Final = ("acc", "acc_at_5", "acc_at_10")
 LONGEST: Final = 32  # tokens that are written at most
@@ -269,3 +273,22 @@ def words_after(queries: pd.DataFrame) -> list[str]:
     tails = {prompt.partition(SLOT)[2].rstrip() for prompt in queries["prompt"]}
     firsts = {tail[: len(tail) - len(tail.lstrip())] + tail.split()[0] for tail in tails if tail}
     return ["\n", *(firsts if len(firsts) == 1 and "" not in tails else ())]
+
+
+@click.command(epilog=example("medprobe export-lm-eval medlama --out outputs/tasks"))
+@click.argument("benchmark", shell_complete=benchmarks)
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new folder.")
+@click.option(
+    "--licensed", is_flag=True, help="The licence of the benchmark allows its text in this folder."
+)
+def export_lm_eval(benchmark: str, out: Path, *, licensed: bool) -> None:
+    """Write a benchmark as tasks of lm-evaluation-harness.
+
+    \b
+    BENCHMARK  a benchmark of params.yaml
+    """
+    export(benchmark, out, licensed=licensed)
+    click.echo(f"wrote {out}; its README.md explains how to use it")
+
+
+COMMAND: Final = export_lm_eval
