@@ -12,7 +12,7 @@ READY := .venv/ready
 JOBS ?= 2 # stages at a time; with one GPU: make repro JOBS=1
 PROCESSES ?= 2 # test files at a time
 
-.PHONY: help install repro verify gate pull-request test kernel test-fast cluster lm-eval coverage lint bench ui site dist wheel
+.PHONY: help install repro verify gate pull-request test test-all kernel test-fast cluster lm-eval coverage lint bench ui site dist wheel
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -37,11 +37,10 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 	@test -d data || medprobe sample
 	medprobe repro --jobs $(JOBS)
 
-verify: repro ## the same, and check that nothing is left to run, no number moved, and the gate stops what it did
+verify: repro ## the same, and check that nothing is left to run and no number moved
 	again=$$(medprobe repro --jobs $(JOBS)); tail -n 3 <<< "$$again"; \
 	[[ $$again == *"Data and pipelines are up to date."* ]]
 	medprobe moved
-	python -m bench.gate --check | tail -n 1
 
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
 	@test -d data || medprobe sample
@@ -53,14 +52,17 @@ pull-request: $(READY) ## get the data that data.dvc names, run the gate on them
 # Whole files go to the processes, those that conftest.py puts first at first.
 PYTEST := pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 
-test: $(READY) ## install, and run all tests and the examples in docstrings
-	$(PYTEST) --doctest-modules tests bench src
+test: $(READY) ## install, and run the tests and the examples in docstrings
+	$(PYTEST) --doctest-modules -m "not full" tests bench src
+
+test-all: test ## the same, and the tests that take long: whole projects, documents, the browser
+	$(PYTEST) -m full tests
 
 kernel: $(READY) ## install, and run the kernel's own tests without the folders of papers/ and extensions/
 	PYTHONPATH=tests python -m bench.taken_out
 
 test-fast: $(READY) ## install, and run the tests that start neither DVC nor a browser and take under a second
-	$(PYTEST) -m "not dvc and not browser and not slow" tests bench
+	$(PYTEST) -m "not dvc and not browser and not slow and not full" tests bench
 
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock

@@ -14,11 +14,11 @@ STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 COSTLY = (
     *("test_pipeline", "test_real_data", "test_document_commands", "test_taken_out"),
     *("test_edits", "test_served_project"),
-    *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_suites"),
+    *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_broken"),
     *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
 )
 SLOW_FILES = {
-    *("test_faults", "test_fork_server", "test_medlama_tracking", "test_store", "test_suites"),
+    *("test_faults", "test_fork_server", "test_medlama_tracking", "test_store"),
     "test_tracking",
 }
 

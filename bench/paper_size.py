@@ -282,10 +282,10 @@ def build() -> None:
     print(f"{len(queries):,} queries")
 
 
-def umls() -> None:
-    from bench import rrf
+def write_umls() -> None:
+    from bench import umls
 
-    rrf.generate(places.DATA, 10 * rrf.TENTH)
+    umls.generate(places.DATA, umls.ROWS)
 
 
 def validate() -> None:
@@ -345,7 +345,7 @@ def opened() -> None:
 
 
 ROWS = {
-    "build": Row(umls, build),
+    "build": Row(write_umls, build),
     "validate": Row(medlama, validate),
     "score": Row(of("medlama", MODELS[:1]), score),
     "track": Row(of("medlama", MODELS[:1]), track),

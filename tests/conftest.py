@@ -42,13 +42,22 @@ def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Tests must not write into it.
     """
-    from bench import gate
+    import pandas as pd
+    import yaml
 
-    folder = tmp_path_factory.mktemp("sample")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        gate.write_data()
-    return folder
+    from helpers import ROOT
+    from helpers.broken_files import FACTS
+    from medprobe.pipeline.sample import sample
+
+    data = tmp_path_factory.mktemp("sample") / "data"
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    sample(data, {**params["sample"], "queries": 20, "reserve": 12}, params["seed"])
+    facts = pd.read_csv(data / "sample/facts.csv")
+    facts = facts[facts["relation"].isin(["may_treat", "may_prevent"])]
+    facts["prompt"] = facts["subject"] + " " + facts["relation"].str.replace("_", " ") + " [Y] ."
+    (data / FACTS).parent.mkdir()
+    facts[["relation", "subject", "object", "prompt"]].to_csv(data / FACTS, index=False)
+    return data.parent
 
 
 @pytest.fixture(scope="session")

@@ -81,60 +81,6 @@ def run(
 
 
 GOOD = [query("a"), query("b")]
-BAD: list[tuple[dict[str, Any], str, str]] = [  # changes, the check, and what is wrong in words
-    (
-        {"answers": [], "answer_ids": []},
-        "expect_list_lengths_to_be_between",
-        "answers is empty",
-    ),
-    (
-        {"answers": ["fever", " "]},
-        "expect_list_items_to_match_regex",
-        "an item of answers is empty",
-    ),
-    (
-        {"answers": ["fever"]},
-        "expect_lists_to_be_aligned",
-        "answers has 1 items, answer_ids has 2 items",
-    ),
-    (
-        {"prompt": "[Y] or [Y]"},
-        "expect_prompts_to_have_one_slot",
-        "the prompt has no slot [Y], or several",
-    ),
-    (
-        {"prompt": "drug a treats [Y] ."},
-        "expect_compound_columns_to_be_unique",
-        "subset, relation, prompt occur twice together",
-    ),
-    ({"subject": None}, "expect_column_values_to_not_be_null", "subject is missing"),
-    ({"subject": " "}, "expect_column_values_to_match_regex", "subject is empty"),
-    ({"query_id": "a-full"}, "expect_column_values_to_be_unique", "query_id occurs twice"),
-]
-
-
-@pytest.mark.parametrize(("changes", "check", "fault"), BAD, ids=[fault for *_, fault in BAD])
-def test_a_bad_row_is_named_in_words_without_text(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    changes: dict[str, Any],
-    check: str,
-    fault: str,
-) -> None:
-    bad = query("b", **changes)
-    with pytest.raises(BadInput, match="rows fail"):
-        run(tmp_path, [query("a"), bad], candidates(), text=False)
-    assert f"row 2, {bad['query_id']}: {fault}" in capsys.readouterr().out
-    result = json.loads((tmp_path / "outputs/validation/drugs/result.json").read_text())
-    rows = [
-        example["row"]
-        for table in result["tables"]
-        for found in table["checks"]
-        if found["type"] == check
-        for example in found["examples"]
-    ]
-    assert bad["query_id"] in rows
-    assert "twice" in fault or "a-full" not in rows
 
 
 def test_failing_rows_are_printed_and_shown(

@@ -1,52 +1,77 @@
-"""The suites of the builder `table` pass its tables; each expectation of the kernel that they have
-fails on a table that is broken for it."""
+"""The suites of the builder `table` pass its tables, and find what is broken in them."""
 
+import csv
+import shutil
 from pathlib import Path
 
 import pytest
 
 from helpers import ROOT
-from helpers.broken_tables import MUTATIONS, Tables
-from helpers.gate_helpers import check_mutation
-from helpers.own_table import own_table
-from medprobe.gate import run as gate
+from helpers.broken_facts import FILES, ODD, ODD_WORDINGS, TABLES, WORDINGS
+from helpers.broken_files import build, find_in_files
+from helpers.broken_tables import Tables, failing, find_in_tables
+from medprobe.benchmarks import table
 from medprobe.gate import suites
+from medprobe.gate.suites import Suite
 
 SUITES = suites.load(ROOT / "expectations/table", ["queries", "candidates", "sources"], {})
-OURS = sorted({entry.type for suite in SUITES for entry in suite.entries} & {*MUTATIONS})
 
 
-@pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tables:
-    monkeypatch.chdir(tmp_path)
-    return own_table()
+@pytest.fixture(scope="module")
+def built(sample_folder: Path) -> tuple[list[Suite], Tables]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(sample_folder)
+        return build("table")
 
 
-def test_sound_tables_pass_without_a_warning(tables: Tables) -> None:
-    reports = gate.run(SUITES, tables, text=True)
-    assert [check for report in reports for check in report["checks"] if not check["success"]] == []
-    assert {suite.table for suite in SUITES} == set(tables), "a table without a suite"
+def test_sound_tables_pass_without_a_warning(built: tuple[list[Suite], Tables]) -> None:
+    assert failing(*built) == []
+    assert {suite.table for suite in SUITES} == set(built[1]), "a table without a suite"
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
-    tables: Tables, name: str
+@pytest.mark.parametrize("case", TABLES)
+def test_what_is_broken_in_tables_is_found(built: tuple[list[Suite], Tables], case: str) -> None:
+    find_in_tables(*built, TABLES[case])
+
+
+@pytest.mark.parametrize(
+    ("builder", "case"),
+    [*(("table", case) for case in FILES), *(("wordings", case) for case in WORDINGS)],
+)
+def test_what_is_broken_in_files_is_found(sample_folder: Path, builder: str, case: str) -> None:
+    find_in_files(builder, sample_folder / "data", (FILES | WORDINGS)[case])
+
+
+@pytest.mark.parametrize(
+    ("builder", "case"),
+    [*(("table", case) for case in ODD), *(("wordings", case) for case in ODD_WORDINGS)],
+)
+def test_files_that_are_odd_and_right_pass_in_silence(
+    sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str, case: str
 ) -> None:
-    entries = [
-        (suite, number)
-        for suite in SUITES
-        for number, entry in enumerate(suite.entries)
-        if entry.type == name
-    ]
-    suite, number = min(entries, key=lambda entry: "mostly" in entry[0].entries[entry[1]].kwargs)
-    check_mutation(tables, suite, number, MUTATIONS[name])
+    shutil.copytree(sample_folder / "data", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    (ODD | ODD_WORDINGS)[case](Path("data"))
+    assert failing(*build(builder)) == []
 
 
 def of_a_table(objects: list[str], rows: int = 36) -> dict[str, str]:
     """The expectations that fail where the first rows of a table have these objects."""
-    reports = gate.run(SUITES, own_table(objects, at_most=rows), text=True)
-    failing = [check for report in reports for check in report["checks"] if not check["success"]]
-    return {check["type"]: check["severity"] for check in failing}
+    Path("data/tables").mkdir(parents=True)
+    facts = [
+        [f"drug {n}", relation, f"ailment {(n + shift) % 12}", f"drug {n} {relation} [Y] ."]
+        for shift, relation in enumerate(("treats", "prevents", "causes"))
+        for n in range(12)
+    ][:rows]
+    for row, name in zip(facts, objects, strict=False):
+        row[2] = name
+    with Path("data/tables/facts.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["subject", "relation", "object", "prompt"], *facts])
+    made = table.build(Path("data"), table.Settings(facts=Path("tables/facts.csv")), 0)
+    checks = failing(
+        SUITES, {"queries": made.queries, "candidates": made.candidates, **made.others}
+    )
+    return {check["type"]: check["severity"] for check in checks}
 
 
 @pytest.mark.parametrize(

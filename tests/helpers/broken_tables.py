@@ -1,290 +1,203 @@
-"""Tables that are broken for one of the kernel's expectations each."""
+"""Broken data: what is damaged, and the check that must find it.
 
-from collections.abc import Callable
-from typing import Any
+A `Case` damages sound tables, or the files below `data/`, in one way. The functions here make
+damages of tables; `broken_files` has those of files.
+"""
 
-import numpy as np
+from collections.abc import Callable, Iterable
+from dataclasses import replace as with_fields
+from typing import Any, NamedTuple
+
 import pandas as pd
 
 from medprobe.core.tables import ORIGINAL
+from medprobe.gate import run as gate
+from medprobe.gate.suites import Suite
 
-# A mutation breaks a table, or one that the table is held against, for an expectation with these
-# arguments.
 Tables = dict[str, pd.DataFrame]
 Row = dict[str, Any]
-Kwargs = dict[str, Any]
-Mutation = Callable[[Tables, str, Kwargs], object]
-Rule = Callable[[pd.DataFrame, Kwargs], Any]
+Damage = Callable[[Tables], None]
+Rule = Callable[[pd.DataFrame], "pd.Series[bool]"]
 
 
-def drop(tables: Tables, table: str, gone: Any) -> None:
-    tables[table] = tables[table][~np.asarray(gone)].reset_index(drop=True)
+class Case(NamedTuple):
+    """One damage.
+
+    Attributes:
+        damage: Of tables by name, or of the folder `data`.
+        checks: The expectations that fail, without `expect_`; or the file that is refused.
+        verdict: stopped, warned or refused.
+        says: What is wrong with a row, in words.
+    """
+
+    damage: Callable[[Any], None]
+    checks: tuple[str, ...]
+    verdict: str
+    says: str = ""
 
 
-def edit(change: Callable[[Row, Kwargs], Row], where: str = "index >= 0") -> Mutation:
-    """The first row of a kind is changed."""
-
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        rows = tables[table]
-        first = rows.query(kwargs.get("row_condition", where)).index[0]
-        records = rows.to_dict("records")
-        records[first] |= change(records[first], kwargs)
-        tables[table] = pd.DataFrame(records, columns=rows.columns)
-
-    return mutation
+Cases = dict[str, Case]  # by what is broken
 
 
-def remove(rule: Rule, other: str = "") -> Mutation:
-    """The rows of the table, or of another one, for which a rule holds are gone."""
-
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        drop(tables, other or table, rule(tables[other or table], kwargs))
-
-    return mutation
+def stops(damage: Callable[[Any], None], *checks: str, says: str = "") -> Case:
+    return Case(damage, checks, "stopped", says)
 
 
-def replace(column: str, values: Rule, other: str = "") -> Mutation:
-    """A column of the table, or of another one, has other values."""
-
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        rows = tables[other or table]
-        tables[other or table] = rows.assign(**{column: values(rows, kwargs)})
-
-    return mutation
+def warns(damage: Callable[[Any], None], *checks: str) -> Case:
+    return Case(damage, checks, "warned")
 
 
-def add(rows: Callable[[pd.DataFrame, Kwargs], pd.DataFrame]) -> Mutation:
-    """Rows are added to the table, or to the one that the expectation names."""
-
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        longer = kwargs.get("other", table)
-        tables[longer] = pd.concat([tables[longer], rows(tables[table], kwargs)], ignore_index=True)
-
-    return mutation
+def refused(damage: Callable[[Any], None], file: str) -> Case:
+    """Before any table is made."""
+    return Case(damage, (file,), "refused")
 
 
-def edit_all(change: Callable[[pd.DataFrame], Row], first: Row | None = None) -> Mutation:
-    """All rows have other values, and the first one those of `first`."""
-
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        rows = tables[table]
-        if "row_condition" in kwargs:
-            rows = rows.query(kwargs["row_condition"]).reset_index(drop=True)
-        records = rows.assign(**change(rows)).to_dict("records")
-        records[0] |= first or {}
-        tables[table] = pd.DataFrame(records, columns=rows.columns)
-
-    return mutation
+def failing(loaded: Iterable[Suite], tables: Tables) -> list[dict[str, Any]]:
+    """The checks that fail."""
+    chosen = [suite for suite in loaded if suite.entries and suite.table in tables]
+    reports = gate.run(chosen, tables, text=False)
+    return [check for report in reports for check in report["checks"] if not check["success"]]
 
 
-def family(second: Callable[[pd.DataFrame], Row] | None) -> Mutation:
-    """The first two queries are one family, and the second has these values; or the first alone."""
+def find_in_tables(loaded: Iterable[Suite], tables: Tables, case: Case) -> None:
+    """Fail unless the expectations of a case, and they alone are asked, find the damage."""
+    types = {f"expect_{check}" for check in case.checks}
+    broken = {name: rows.reset_index(drop=True).copy() for name, rows in tables.items()}
+    case.damage(broken)
+    found = failing([_only(suite, types) for suite in loaded], broken)
+    assert {check["type"] for check in found} == types
+    assert verdict(found) == case.verdict
+    said = {row.get("fault") for check in found for row in check["examples"]}
+    assert {case.says} - {""} <= said, said
 
-    def mutation(tables: Tables, table: str, kwargs: Kwargs) -> None:
-        rows = tables["queries"].reset_index(drop=True)
-        values = second(rows) if second else {}
-        rows = rows.assign(family_id="", wording="", name_kind="")
-        for row in (0, 1) if second else (0,):
+
+def verdict(checks: Iterable[dict[str, Any]]) -> str:
+    """What the gate does where these checks fail."""
+    severities = {check["severity"] for check in checks}
+    return "stopped" if "critical" in severities else "warned" if severities else "passed"
+
+
+def _only(suite: Suite, types: set[str]) -> Suite:
+    numbers = [n for n, entry in enumerate(suite.entries) if entry.type in types]
+    return with_fields(
+        suite,
+        entries=[suite.entries[n] for n in numbers],
+        expectations=[suite.expectations[n] for n in numbers],
+    )
+
+
+def edit(name: str, where: str = "index >= 0", **values: Any) -> Damage:
+    """Replace values of a table's first row of a kind; a value can be a function of the row."""
+
+    def damage(tables: Tables) -> None:
+        records = tables[name].to_dict("records")
+        row = records[tables[name].query(where).index[0]]
+        row |= {column: _value(value, row) for column, value in values.items()}
+        tables[name] = pd.DataFrame(records, columns=tables[name].columns)
+
+    return damage
+
+
+def add(name: str, source: str = "", where: str = "index >= 0", **values: Any) -> Damage:
+    """Append the first row of a kind, of the same or another table, with other values."""
+
+    def damage(tables: Tables) -> None:
+        row = tables[source or name].query(where).iloc[0].to_dict()
+        row |= {column: _value(value, row) for column, value in values.items()}
+        tables[name] = pd.concat([tables[name], pd.DataFrame([row])], ignore_index=True)
+
+    return damage
+
+
+def remove(name: str, rule: Rule) -> Damage:
+    """Remove the rows of a table for which the rule holds."""
+
+    def damage(tables: Tables) -> None:
+        tables[name] = tables[name][~rule(tables[name])].reset_index(drop=True)
+
+    return damage
+
+
+def replace(name: str, /, **columns: Callable[[pd.DataFrame], Any]) -> Damage:
+    """Replace columns of a table, each by a function of the table."""
+
+    def damage(tables: Tables) -> None:
+        tables[name] = tables[name].assign(**columns)
+
+    return damage
+
+
+def rotate(name: str, rule: Rule, *columns: str) -> Damage:
+    """Give each row for which the rule holds the values of the next one."""
+
+    def damage(tables: Tables) -> None:
+        rows = tables[name].index[rule(tables[name])]
+        for column in columns:
+            values = tables[name][column].astype(object)
+            values[rows] = [*values[rows][1:], values[rows].iloc[0]]
+            tables[name] = tables[name].assign(**{column: values})
+
+    return damage
+
+
+def take(name: str, *columns: str) -> Damage:
+    """Give the first row values of the second one."""
+
+    def damage(tables: Tables) -> None:
+        second = tables[name].iloc[1]
+        edit(name, **{column: second[column] for column in columns})(tables)
+
+    return damage
+
+
+def exchange(name: str, column: str, *values: str) -> Damage:
+    """Exchange two values of a column; without their names the first two."""
+
+    def damage(tables: Tables) -> None:
+        first, second = values or tables[name][column].unique()[:2]
+        exchanged = tables[name][column].replace({first: second, second: first})
+        tables[name] = tables[name].assign(**{column: exchanged})
+
+    return damage
+
+
+def family(**values: Callable[[pd.DataFrame], Any]) -> Damage:
+    """Make one family of the first two queries, the second with these values; or of the first."""
+
+    def damage(tables: Tables) -> None:
+        rows = tables["queries"].assign(family_id="", wording="", name_kind="")
+        for row in (0, 1) if values else (0,):
             rows.loc[row, ["family_id", "wording", "name_kind"]] = ["f", ORIGINAL, ORIGINAL]
-        for name, value in values.items():
-            rows.loc[1, name] = value
+        for column, value in values.items():
+            rows.loc[1, column] = value(rows)
         tables["queries"] = rows
 
-    return mutation
+    return damage
 
 
-def column(kwargs: Kwargs) -> str:
-    """The column of a check, or the last of its columns."""
-    name: str = kwargs["column_list"][-1] if "column_list" in kwargs else kwargs["column"]
-    return name
+def equal_first(*columns: str) -> Rule:
+    """The rows that have the values of the first row in these columns."""
+    return lambda rows: (rows[[*columns]] == rows[[*columns]].iloc[0]).all(axis=1)
 
 
-def first_column(kwargs: Kwargs) -> str:
-    name: str = kwargs["column_list"][0]
-    return name
+def with_answer(row: Row) -> str:
+    """A query's prompt with an answer in it."""
+    return f"{row['answers'][0]} . {row['prompt']}"
 
 
-def other_item(row: Row, kwargs: Kwargs) -> Row:
-    items = row[column(kwargs)]
-    return {column(kwargs): " " if isinstance(items, str) else [" ", *items[1:]]}
+def last_answers_cut(column: str) -> Callable[[pd.DataFrame], list[list[str]]]:
+    return lambda rows: [[*items[: max(1, len(items) - 1)]] for items in rows[column]]
 
 
-def copies(rows: pd.DataFrame, times: int) -> pd.DataFrame:
-    """So many copies of queries, no two of them alike."""
-    parts = []
-    for number in range(times):
-        part = rows.copy()
-        for name in part.columns.intersection(["query_id", "context_id", "pair_id"]):
-            part[name] = part[name].astype(str) + f"/{number}"
-        part["subject_id"] = [f"C9{number:03}{row:03}" for row in range(len(part))]
-        for name in part.columns.intersection(["prompt", "sentence"]):
-            part[name] = f"{number} " + part[name]
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+CUT = replace(
+    "queries", answers=last_answers_cut("answers"), answer_ids=last_answers_cut("answer_ids")
+)
+NO_RELATION = remove("queries", equal_first("relation"))
+PERMUTED = rotate("queries", equal_first("relation", "subset"), "answers", "answer_ids")
+PROMPT_OF_ANOTHER = take("queries", "prompt")
+UNKNOWN_ANSWER = edit("queries", answers=["no such name"], answer_ids=["C9999999"])
 
 
-def of_a_part(rows: pd.DataFrame, kwargs: Kwargs) -> Any:
-    """The rows of the whole that have the first one of a part."""
-    first, *rest = kwargs["column_list"]
-    keys = rows[rest].astype(str).agg("|".join, axis=1)
-    whole = rows[first] == kwargs["whole"]
-    return whole & (keys == keys[~whole].iloc[0])
-
-
-def too_high(tables: Tables, table: str, kwargs: Kwargs) -> None:
-    first, *_, last = kwargs["column_list"]
-    value = tables[table][last].mask(tables[table][first] == kwargs["subset"], kwargs["below"])
-    tables[table] = tables[table].assign(**{last: value})
-
-
-def one_tiny_group(tables: Tables, table: str, kwargs: Kwargs) -> None:
-    """One query is left of a group, and the others are many. An only group gives one to another."""
-    last = column(kwargs)
-    rows = tables[table]
-    group = rows[last] == rows[last].iloc[0]
-    if group.all():
-        tables[table] = rows.assign(**{last: rows[last].where(rows.index > 0, "another")})
-        return
-    drop(tables, table, group & (rows.index != rows.index[0]))
-    others = tables[table][tables[table][last] != rows[last].iloc[0]]
-    more = copies(others, 1 + int(30 // max(1, others.groupby(last).size().median() or 1)))
-    tables[table] = pd.concat([tables[table], more], ignore_index=True)
-
-
-def lost(tables: Tables, table: str, kwargs: Kwargs) -> None:
-    """One thing is lost, or two of three where some may be."""
-    other = tables[kwargs["other"]]
-    used = other.query(kwargs["where"]) if "where" in kwargs else other
-    key = used[kwargs["distinct"]] if "distinct" in kwargs else pd.Series(used.index, used.index)
-    numbers = pd.factorize(key)[0]
-    gone = used.index[numbers % 3 != 0 if kwargs["share"] < 1 else numbers == 0]
-    drop(tables, kwargs["other"], other.index.isin(gone))
-
-
-def permuted(tables: Tables, table: str, kwargs: Kwargs) -> None:
-    """The rows of a relation have each other's answers."""
-    rows = tables[table].copy()
-    relation = rows["relation"] == rows["relation"].iloc[0]
-    answers = rows.loc[relation, ["answers", "answer_ids"]].to_numpy()[::-1]
-    rows.loc[relation, ["answers", "answer_ids"]] = answers
-    tables[table] = rows
-
-
-def copy_relation(rows: pd.DataFrame, _: Kwargs) -> pd.DataFrame:
-    """The queries of the first relation, as those of another one."""
-    first = rows[rows["relation"] == rows["relation"].iloc[0]]
-    return first.assign(relation="a copy", query_id="again " + first["query_id"])
-
-
-def missing_names(rows: pd.DataFrame, kwargs: Kwargs) -> list[Any]:
-    return ["nan" if isinstance(names, str) else ["nan"] for names in rows[column(kwargs)]]
-
-
-def break_names(tables: Tables, table: str, kwargs: Kwargs) -> None:
-    replace(column(kwargs), missing_names)(tables, table, kwargs)
-
-
-def exchanged_slots(rows: pd.DataFrame) -> Row:
-    """The first query's wording with its slots exchanged."""
-    prompt, subject = rows["prompt"][0], rows["subject"][0]
-    exchanged = prompt.replace(subject, "[X]").replace("[Y]", subject).replace("[X]", "[Y]")
-    return {"wording": "other", "prompt": exchanged, "subject": subject} | {
-        "relation": rows["relation"][0]
-    }
-
-
-MUTATIONS: dict[str, Mutation] = {
-    "expect_aliases_to_be_of_one_object": replace(
-        "answer_ids", lambda rows, _: [["another"] * len(ids) for ids in rows["answer_ids"]]
-    ),
-    "expect_answers_not_to_be_the_subject": replace(
-        "answers", lambda rows, _: [[subject] for subject in rows["subject"]]
-    ),
-    "expect_names_to_be_whole": break_names,
-    "expect_names_to_name_something": break_names,
-    "expect_texts_to_be_sentences": edit_all(
-        lambda rows: {"prompt" if "prompt" in rows else "text": "{'text': 'a sentence [Y]'}"}
-    ),
-    "expect_texts_to_have_no_frame": edit_all(
-        lambda rows: {
-            name: [f"a sentence or a name ({text})" for text in rows[name]]
-            for name in ("name", "text")
-            if name in rows
-        }
-    ),
-    "expect_slots_to_stand_alone": edit_all(
-        lambda rows: {"prompt": [f"{name}treats[Y] ." for name in rows["subject"]]}
-    ),
-    "expect_names_to_look_different": replace(
-        "name", lambda rows, _: [f"x{' ' * (number + 1)}y" for number in range(len(rows))]
-    ),
-    "expect_relations_to_differ": add(copy_relation),
-    "expect_relations_to_have_several_answers": replace(
-        "answer_ids", lambda rows, _: [["one"]] * len(rows)
-    ),
-    "expect_answers_to_have_capitals": edit_all(
-        lambda rows: {
-            "subject": "Gout",
-            "answers": [[name.lower() for name in names] for names in rows["answers"]],
-        }
-    ),
-    "expect_ids_to_be_whole": edit(lambda *_: {"subject_id": "1.23E+12"}),
-    "expect_names_to_be_in_umls": edit(lambda *_: {"subject": "no such name"}),
-    "expect_ids_to_tell_apart": edit_all(
-        lambda rows: {column: "one" for column in ("id", "subject_id") if column in rows}
-    ),
-    "expect_relations_to_look_different": edit(
-        lambda row, _: {"relation": row["relation"].upper()}, "index == 1"
-    ),
-    "expect_slots_to_follow_subjects": edit_all(
-        lambda rows: {"prompt": [f"[Y] of {name} ." for name in rows["subject"]]}
-    ),
-    "expect_wordings_to_keep_their_relation": family(exchanged_slots),
-    "expect_wordings_to_look_different": family(
-        lambda rows: {"wording": "other", "prompt": f"{rows['prompt'][0]} "}
-    ),
-    "expect_rows_to_be_few": add(
-        lambda rows, kwargs: rows.head(1).assign(what=kwargs["what"], rows=10**6)
-    ),
-    "expect_templates_to_affirm": replace("prompt", lambda *_: "it is not [Y] ."),
-    "expect_answers_to_be_ranked": edit(lambda row, _: {"answers": ["x"] * len(row["answers"])}),
-    "expect_candidates_to_have_answers_ids": edit(lambda *_: {"id": "C7777777"}),
-    "expect_facts_to_be_in_records": permuted,
-    "expect_families_to_be_whole": family(None),
-    "expect_family_prompts_to_differ": family(
-        lambda rows: {"wording": "other", "prompt": rows["prompt"][0]}
-    ),
-    "expect_group_sizes_to_be_between": add(
-        lambda rows, kwargs: copies(rows[rows["subset"] == "full"].head(1), kwargs["max_value"])
-    ),
-    "expect_groups_to_be_of_like_size": one_tiny_group,
-    "expect_item_to_be_in_list": edit(lambda _, kwargs: {first_column(kwargs): "C7777777"}),
-    "expect_items_to_be_in_table": edit(other_item),
-    "expect_list_items_to_be_unique": edit(
-        lambda row, kwargs: {column(kwargs): [*row[column(kwargs)][:1]] * 2}
-    ),
-    "expect_list_items_to_match_regex": edit(other_item),
-    "expect_list_lengths_to_be_between": edit(lambda _, kwargs: {column(kwargs): []}),
-    "expect_lists_to_be_aligned": edit(
-        lambda row, kwargs: {column(kwargs): [*row[column(kwargs)], "C7777777"]}
-    ),
-    "expect_other_names_to_be_of_one_subject": family(
-        lambda rows: {"name_kind": "brand", "subject": rows["subject"][2]}
-    ),
-    "expect_prompts_to_follow_one_template": edit(
-        lambda row, _: {"prompt": f"{row['answers'][0]} . {row['prompt']}"}
-    ),
-    "expect_prompts_to_have_one_slot": edit(lambda *_: {"prompt": "no slot"}),
-    "expect_prompts_to_hold_no_answer": edit(
-        lambda row, _: {"prompt": f"{row['answers'][0]} . {row['prompt']}"}
-    ),
-    "expect_rows_to_be_used": lost,
-    "expect_subset_to_be_within": remove(of_a_part),
-    "expect_subset_values_to_be_below": too_high,
-    "expect_templates_to_differ": replace(
-        "prompt", lambda rows, _: rows["subject"] + " is of [Y] ."
-    ),
-    "expect_wordings_to_hold_no_answer": family(
-        lambda rows: {"wording": "other", "prompt": f"{rows['answers'][1][0]} helps: [Y] ."}
-    ),
-}
+def _value(value: Any, row: Row) -> Any:
+    """A value, or what a function makes of the row."""
+    return value(row) if callable(value) else value

@@ -2,19 +2,16 @@
 
 import tempfile
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from helpers import ROOT
-from helpers.broken_tables import Mutation, Tables
 from medprobe import benchmarks
 from medprobe.core.settings import Section
 from medprobe.gate import run as gate
 from medprobe.gate import suites
-from medprobe.gate.suites import Suite
 
 EXPECTATIONS = ROOT / "expectations"
 
@@ -49,15 +46,3 @@ def critical(
     """The types of the failing checks that stop the pipeline."""
     checks = failing(builder, tables, settings, data)
     return [check["type"] for check in checks if check["severity"] != "warning"]
-
-
-def check_mutation(tables: Tables, suite: Suite, number: int, mutation: Mutation) -> None:
-    """Fail unless an expectation of a suite passes sound tables, and reports what breaks one."""
-    entry = suite.entries[number]
-    single = replace(suite, entries=[entry], expectations=[suite.expectations[number]])
-    [[sound]] = [report["checks"] for report in gate.run([single], tables, text=True)]
-    assert sound["success"]
-    mutation(tables, suite.table, entry.kwargs)
-    [[broken]] = [report["checks"] for report in gate.run([single], tables, text=True)]
-    assert broken["failing"] > 0
-    assert not broken["success"]

@@ -10,12 +10,9 @@ import yaml
 
 from helpers import ROOT
 from helpers.broken_tables import Tables
-from helpers.own_table import own_table
 from medprobe import benchmarks
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
-from medprobe.core.tables import BenchmarkTables
-from medprobe.papers.medlama import annotation as annotate
 from medprobe.papers.template_free.benchmarks import lipid_released
 from medprobe.pipeline.sample import sample
 from medprobe.sample import corpus
@@ -52,8 +49,7 @@ def make() -> BuiltTables:
 
 def add_released(tables_by_builder: BuiltTables) -> None:
     lipid, _ = tables_by_builder["lipid"]
-    tables_by_builder["table"] = own_table(), {}
-    tables_by_builder["ratings"] = ratings(lipid), {}
+    tables_by_builder |= {"table": ({}, {}), "ratings": ({}, {})}  # their suites alone
     tables_by_builder["lipid_released"] = released_prompts(lipid["queries"]), {}
     medlama, settings = tables_by_builder["medlama"]
     tables_by_builder["medlama_released"] = {**medlama, "sources": released_rows(medlama)}, settings
@@ -63,20 +59,6 @@ def add_released(tables_by_builder: BuiltTables) -> None:
         {"line": range(1, 121), "text": [f"Drug {i} cures it ." for i in range(120)]}
     )
     tables_by_builder["sentences"] = {"lines": lines.assign(text="On day " + lines["text"])}, {}
-
-
-def ratings(lipid: Tables) -> Tables:
-    """What two raters said of twenty of LIPID's prompts."""
-    folder = Path("outputs/benchmarks/lipid")
-    BenchmarkTables(lipid["queries"], lipid["candidates"]).write(folder)
-    drawn = annotate.draw("prompts", folder, [], 20, 1)
-    sheets = annotate.write(drawn, "facts", ["anna", "ben"], "csv", Path("data"))
-    for sheet in sheets.glob("*.csv"):
-        rows = pd.read_csv(sheet, keep_default_na=False)
-        rows.assign(rating="yes").to_csv(sheet, index=False)
-    settings = benchmarks.find("ratings").settings.model_validate({"sheets": "annotations/facts"})
-    built = benchmarks.find("ratings").build(Path("data"), settings, 0)
-    return {"queries": built.queries, "candidates": built.candidates, **built.others}
 
 
 def released_rows(tables: Tables) -> pd.DataFrame:

@@ -98,6 +98,14 @@ NAMES += ["edema of lung", "leukemia", "heart disease", "diarrhea"]
         ("fra\u200ecture\u2069", ["fracture"]),
         ("\u03b2-\u03b1, C4d, at [**Hospital1 18**]", []),
         ("fr\\u0061cture; heart&amp;amp;nbsp;failure", ["fracture", "heart failure"]),
+        ("Cilund dy\ufb06rophy", ["Cilund dystrophy"]),  # a ligature
+        ("heart-failure, Cilund-\ndystrophies", ["Cilund dystrophy", "heart failure"]),
+        ("heart\n\tfailure, Cilund's dystrophy", ["Cilund dystrophy", "heart failure"]),
+        ("fr&#97;cture, frac-\nture", ["fracture"]),
+        ("h/o c l d", ["CLD"]),
+        ("C-L-D, known", ["CLD"]),
+        ("HEART/FAILURE", ["heart failure"]),
+        ("kidney\u00a0disease, chronic", ["kidney disease, chronic"]),
     ],
 )
 def test_a_name_is_found_in_any_form(text: str, names_in_text: list[str]) -> None:

@@ -22,7 +22,6 @@ from medprobe.gate.checks import Context
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
 from medprobe.papers.diskne.expectations import diskne_vectors
 from medprobe.papers.diskne.expectations.diskne_artefacts import expect_texts_to_name_their_diseases
-from medprobe.papers.diskne.expectations.diskne_splits import expect_no_disease_leakage
 from medprobe.pipeline.stages.validate import validate
 from papers.diskne import diskne_world, released_diskne_world
 
@@ -132,65 +131,22 @@ def _put_premise(tables: Tables, example: str, text: str) -> None:
     examples.loc[examples["pair_id"] == pair, "premise"] = text
 
 
-LEAKS = [  # disease, text that names it, and the name that it is found by
-    ("C0000001", "Has bronchial asthma.", "bronchial asthma"),
-    ("C0000004", "Had the flu last year.", "flu"),
-    ("C0000001", "h/o ast", "AST"),  # a short name in lower case
-    ("C0000001", "several ASTs", "AST"),  # its plural
-    ("C0000001", "several asts", "AST"),
-    ("C0000001", "a lasting pain", "AST"),  # within another word, as the released code removes it
-    ("C0000002", "two gouts", "gout"),
-    ("C0000003", "Gout, acute", "acute gout"),  # an inversion
-    ("C0000003", "gout/acute", "acute gout"),
-    ("C0000003", "acute, gout", "acute gout"),
-    ("C0000003", "acute\u00a0gout", "acute gout"),
-    ("C0000003", "acute-\ngout", "acute gout"),
-    ("C0000005", "m\u00e9asle\u0301s", "measles"),  # accents
-    ("C0000005", "mea\u200bsles, mea\u00adsles", "measles"),  # letters that are not seen
-    ("C0000005", "ｍｅａｓｌｅｓ", "measles"),  # full-width letters
-    ("C0000005", "'MEASLES', no measles", "measles"),
-    ("C0000004", "recovered from la grippe", "la grippe"),  # a name that UMLS has suppressed
-]
-
-
-def leaks(clean: Path, planted: dict[str, str]) -> list[tuple[str, str]]:
-    """What leaks where the first example that trains a target has this premise: target and where
-    it is named, by which name. The sources are read, and no table of names."""
-    built = clean / "outputs/benchmarks/diskne"
-    tables = {name: pd.read_parquet(built / f"{name}.parquet") for name in ("examples", "splits")}
-    for target, text in planted.items():
-        _put(tables, _trained(tables, target), "premise", text)
-    context = Context(tables)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(clean)
-        rows = tables["splits"][["target", "split", "example_id"]]
-        accepted = expect_no_disease_leakage(rows, context, "forms")
-    assert len(context.reasons) == accepted.count(False)
-    return [(row.split()[0], " ".join(reason)) for row, reason in context.reasons.items()]
-
-
-@pytest.mark.parametrize(("target", "text", "name"), LEAKS, ids=[text for _, text, _ in LEAKS])
-def test_a_name_in_any_form_is_a_leak(clean: Path, target: str, text: str, name: str) -> None:
-    leaking_splits = [where for of, where in leaks(clean, {target: text}) if of == target]
-    assert len(leaking_splits) == 1
-    assert leaking_splits[0].endswith(f"in its premise {name!r}")
-
-
-def test_what_names_no_disease_is_no_leak(clean: Path) -> None:
-    texts = [
-        "He is well.",
-        "No gut pain.",
-        "A measured dose.",
-        "Acute pain.",
-        "Anaesthesia.",
-        "Go.",
-    ]
-    targets = [cui for cui, _ in diskne_world.CUIS.values()]
-    assert leaks(clean, dict(zip(targets, texts, strict=True))) == []
-
-
 def synonym_in_premise(tables: Tables) -> None:
     _put_premise(tables, _trained(tables, "C0000004"), "Had the flu last year.")
+
+
+def suppressed_name_in_premise(tables: Tables) -> None:
+    """UMLS has the name, and has suppressed it."""
+    _put_premise(tables, _trained(tables, "C0000004"), "recovered from la grippe")
+
+
+def cui_in_premise(tables: Tables) -> None:
+    _put_premise(tables, _trained(tables, "C0000004"), "known C0000004")
+
+
+def pair_of_the_test_set(tables: Tables) -> None:
+    examples = tables["examples"]
+    examples["pair_id"] = examples["pair_id"].replace("p4", "p1")
 
 
 def abbreviation_in_hypothesis(tables: Tables) -> None:
@@ -239,9 +195,11 @@ LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
 PROMPTS = "expect_prompts_to_be_of_examples"
 NEAREST = "expect_similar_negatives_to_be_nearest"
 FRAME = "expect_negatives_to_differ_in_the_disease_alone"
-# Leaks; test_suites.py breaks the other rules. A plant, the checks that fail, what they say.
+# Leaks; broken.py breaks the other rules. A plant, the checks that fail, what they say.
 PLANTS = [
     (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
+    (suppressed_name_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'la grippe'"),
+    (cui_in_premise, {LEAK}, r"C0000004 train .*in its premise"),
     (
         abbreviation_in_hypothesis,
         {LEAK, FRAME, PROMPTS, "expect_texts_to_name_their_diseases"},  # one of nine texts
@@ -255,6 +213,15 @@ PLANTS = [
         r"C0000001 validation 0000.*pair p1, C0000001 is its cui",
     ),
     (premise_of_the_test_set, {"expect_tested_premises_to_be_untrained"}, r"C0000001 train"),
+    (
+        pair_of_the_test_set,
+        {
+            "expect_pairs_to_be_on_one_side",
+            "expect_premises_to_be_of_their_pairs",
+            "expect_tested_premises_to_be_untrained",
+        },
+        r"C0000001 train",
+    ),
     (
         descendant_as_negative,
         {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
@@ -280,103 +247,19 @@ def test_a_planted_fault_is_caught_and_named(
     assert re.search(message, " ".join(rows))
 
 
-def _of_label(label: int, column: str, change: Callable[[str], str]) -> Callable[[Tables], None]:
-    """Change a text of all positives, or of all negatives."""
-
-    def plant(tables: Tables) -> None:
-        examples = tables["examples"]
-        rows = examples["label"] == label
-        examples.loc[rows, column] = examples.loc[rows, column].map(change)
-
-    return plant
-
-
-def _exchange_kinds(tables: Tables) -> None:
-    kinds = {"similar": "random", "random": "similar"}
-    tables["examples"]["kind"] = tables["examples"]["kind"].replace(kinds)
-
-
-def _synonyms(tables: Tables) -> None:
-    names, examples = tables["names"], tables["examples"]
-    others = names[~names["preferred"]].drop_duplicates("cui").set_index("cui")["name"]
-    rows = (examples["label"] == 1) & examples["cui"].isin(others.index)
-    examples.loc[rows, "hypothesis"] = examples.loc[rows, "cui"].map(others)
-
-
-def _preferred_by_the_table_alone(tables: Tables) -> None:
-    """The table of names prefers a synonym, and all hypotheses follow it."""
-    names, examples = tables["names"], tables["examples"]
-    names.loc[names["cui"] == "C0000004", "preferred"] = False
-    names.loc[names["name"] == "flu", "preferred"] = True
-    examples.loc[examples["cui"] == "C0000004", "hypothesis"] = "flu"
-
-
-def _drop_training(keep: Callable[[pd.DataFrame], Any]) -> Callable[[Tables], None]:
-    """Remove training rows but for those that are kept."""
-
-    def plant(tables: Tables) -> None:
-        splits = tables["splits"]
-        labels = splits["example_id"].map(tables["examples"].set_index("example_id")["label"])
-        rows = splits.assign(label=labels, place=splits.groupby(["target", "split"]).cumcount())
-        tables["splits"] = splits[(splits["split"] != "train") | keep(rows)].reset_index(drop=True)
-
-    return plant
-
-
-def _without_premises(tables: Tables) -> None:
-    queries = tables["queries"]
-    queries["prompt"] = [
-        prompt.removeprefix(premise).strip()
-        for prompt, premise in zip(queries["prompt"], queries["subject"], strict=True)
-    ]
-
-
-PREFERRED, PREMISES = "hypotheses_to_be_preferred_names", "premises_to_be_of_their_pairs"
-TRAINED, OTHERS = "targets_to_be_trained", "other_examples_to_be_trained"
-ARTEFACTS = {  # what gives the label away or spoils the training, and a check that stops it
-    "positives in capitals": (_of_label(1, "hypothesis", str.upper), PREFERRED),
-    "positives with a capital": (_of_label(1, "hypothesis", str.capitalize), PREFERRED),
-    "negatives with a blank": (_of_label(0, "hypothesis", lambda text: f"{text} "), PREFERRED),
-    "negatives with a stop": (_of_label(0, "hypothesis", lambda text: f"{text}."), PREFERRED),
-    "positives are synonyms": (_synonyms, PREFERRED),
-    "a name that UMLS does not prefer": (_preferred_by_the_table_alone, PREFERRED),
-    "premises with one more stop": (_of_label(0, "premise", lambda text: f"{text} ."), PREMISES),
-    "premises with two blanks": (
-        _of_label(0, "premise", lambda text: text.replace(" ", "  ", 1)),
-        PREMISES,
-    ),
-    "premises without a stop": (_of_label(1, "premise", lambda text: text.rstrip(".")), PREMISES),
-    "premises in lower case": (_of_label(0, "premise", str.lower), PREMISES),
-    "full hypotheses in lower case": (
-        _of_label(0, "full_hypothesis", str.lower),
-        "negatives_to_differ_in_the_disease_alone",
-    ),
-    "no articles": (
-        _of_label(0, "full_hypothesis", lambda text: text.replace(" an ", " ").replace(" a ", " ")),
-        "negatives_to_differ_in_the_disease_alone",
-    ),
-    "kinds exchanged": (_exchange_kinds, "similar_negatives_to_be_nearest"),
-    "no positives": (_drop_training(lambda rows: rows["label"] == 0), TRAINED),
-    "few of what can train": (_drop_training(lambda rows: rows["place"] % 10 == 0), OTHERS),
-    "half of what can train": (_drop_training(lambda rows: rows["place"] % 2 == 0), OTHERS),
-    "prompts without premises": (_without_premises, "prompts_to_be_of_examples"),
-}
-
-
-@pytest.mark.parametrize("kind", ARTEFACTS)
-def test_what_gives_the_label_away_is_stopped(run_gate: RunGate, kind: str) -> None:
-    plant, check = ARTEFACTS[kind]
-    assert f"expect_{check}" in run_gate(plant)
-
-
 def _shuffle(tables: Tables) -> None:
     for name in ("examples", "splits", "queries"):
         tables[name] = tables[name].sample(frac=1, random_state=1).reset_index(drop=True)
 
 
-@pytest.mark.parametrize(
-    "plant", [_shuffle, _drop_training(lambda rows: rows["place"] > 0)], ids=["order", "one row"]
-)
+def _without_first(tables: Tables) -> None:
+    """One example of each target does not train it."""
+    splits = tables["splits"]
+    first = ~splits.duplicated(["target", "split"]) & (splits["split"] == "train")
+    tables["splits"] = splits[~first].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("plant", [_shuffle, _without_first], ids=["order", "one row"])
 def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
     assert run_gate(plant) == {}
 
@@ -411,14 +294,6 @@ def test_vectors_that_are_all_alike_rank_nothing(
     (tmp_path / "vectors.csv").write_text("\n".join(['"",V1,V2', *rows, ""]))
     monkeypatch.setattr(diskne_vectors, "VECTORS", tmp_path / "vectors.csv")
     assert "expect_similar_negatives_to_be_nearest" in run_gate(lambda tables: None)
-
-
-def test_a_pair_that_is_tested_must_not_train(run_gate: RunGate) -> None:
-    def plant(tables: Tables) -> None:
-        examples = tables["examples"]
-        examples["pair_id"] = examples["pair_id"].replace("p4", "p1")
-
-    assert "expect_tested_premises_to_be_untrained" in run_gate(plant)
 
 
 def test_the_pipeline_stops_with_an_error_without_text_of_the_data(

@@ -94,81 +94,6 @@ def run(
 GOOD = [query("a"), query("b", avg_match=0.5), query("a", "hard")]
 
 
-BAD: list[tuple[dict[str, Any], str, str]] = [
-    ({"subject_id": "C12X"}, "expect_column_values_to_match_regex", "subject_id"),
-    ({"answer_ids": ["C9900002", "C12X"]}, "expect_list_items_to_match_regex", "answer_ids"),
-    ({"relation": "may_trea"}, "expect_column_values_to_be_in_set", "relation"),
-    ({"subset": "easy"}, "expect_column_values_to_be_in_set", "subset"),
-    ({"answers": [], "answer_ids": []}, "expect_list_lengths_to_be_between", "answers"),
-    ({"answers": list("abcdefghijk")}, "expect_list_lengths_to_be_between", "answers"),
-    ({"answers": ["fever", "fever"]}, "expect_list_items_to_be_unique", "answers"),
-    ({"answers": ["fever", " "]}, "expect_list_items_to_match_regex", "answers"),
-    ({"answers": ["fever"]}, "expect_lists_to_be_aligned", "answers"),
-    ({"answers": ["fever", "gout"]}, "expect_items_to_be_in_table", "answers"),
-    ({"prompt": "[Y] or [Y]"}, "expect_prompts_to_have_one_slot", "prompt"),
-    ({"subject": "drug a"}, "expect_compound_columns_to_be_unique", "subject"),
-    ({"subject": None}, "expect_column_values_to_not_be_null", "subject"),
-    ({"avg_match": 1.5}, "expect_column_values_to_be_between", "avg_match"),
-]
-
-
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """Rows that fail by the check that names them, of a table with every bad row there is."""
-    folder = tmp_path_factory.mktemp("bad")
-    bad = [{**query(f"bad {number}"), **changes} for number, (changes, *_) in enumerate(BAD)]
-    with pytest.raises(BadInput, match="rows fail"):
-        run(
-            folder,
-            [query("a"), *bad],
-            candidates(*{row["subject"] or "-" for row in bad} - {"drug a"}),
-        )
-    result = json.loads((folder / "outputs/validation/medlama/result.json").read_text())
-    assert not result["success"]
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for check in (check for table in result["tables"] for check in table["checks"]):
-        rows.setdefault(check["type"], []).extend(check["examples"])
-    return rows
-
-
-@pytest.mark.parametrize("number", range(len(BAD)))
-def test_a_bad_row_is_named(failed: dict[str, list[dict[str, Any]]], number: int) -> None:
-    _, check, column = BAD[number]
-    assert any(row["row"] == f"bad {number}-full" and column in row for row in failed[check])
-
-
-def test_a_good_row_beside_bad_ones_is_not_named(failed: dict[str, list[dict[str, Any]]]) -> None:
-    named = {check: {row["row"] for row in rows} for check, rows in failed.items()}
-    assert named.pop("expect_compound_columns_to_be_unique") == {"a-full", "bad 11-full"}
-    assert "a-full" not in set().union(*named.values())
-
-
-FAULTS = [
-    ({"answers": [], "answer_ids": []}, "answers is empty"),
-    ({"answers": list("abcdefghijk")}, "answers has 11 items, not 1 to 10"),
-    ({"answers": ["fever", "fever"]}, "answers has an item twice"),
-    ({"answers": ["fever", " "]}, "an item of answers is empty"),
-    ({"answers": ["fever"]}, "answers has 1 items, answer_ids has 2 items"),
-    ({"answer_ids": ["C9900002", "C12X"]}, "an item of answer_ids has another form"),
-    ({"subject": " "}, "subject is empty"),
-    ({"subject": None}, "subject is missing"),
-    ({"subset": "easy"}, "subset is none of full, hard"),
-    ({"avg_match": 1.5}, "avg_match is not 0 to 1"),
-    ({"prompt": "[Y] or [Y]"}, "the prompt has no slot [Y], or several"),
-    ({"query_id": "a-full"}, "query_id occurs twice"),
-]
-
-
-@pytest.mark.parametrize(("changes", "fault"), FAULTS, ids=[fault for _, fault in FAULTS])
-def test_a_fault_is_named_in_words_without_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], fault: str
-) -> None:
-    bad = query("b", **changes)
-    with pytest.raises(BadInput):
-        run(tmp_path, [query("a"), bad], candidates(), text=False)
-    assert f"row 2, {bad['query_id']}: {fault}" in capsys.readouterr().out
-
-
 def umls(folder: Path, answers: int) -> None:
     """The facts of drug a, of which a second file line is another vocabulary's."""
     ids = [f"C99{number:05}" for number in range(10, 10 + answers)]
@@ -304,13 +229,6 @@ def test_the_hard_set_is_held_to_its_rules(
         BadInput, match=rf"{check}: 1 rows fail, the first is row 2, {hard['query_id']}:"
     ):
         run(tmp_path, [query("a"), hard], candidates())
-
-
-def test_a_relation_with_too_many_queries_is_named(tmp_path: Path) -> None:
-    many = [query(str(number)) for number in range(1001)]
-    names = candidates(*(row["subject"] for row in many))
-    with pytest.raises(BadInput, match="expect_group_sizes_to_be_between: 1,001 rows fail"):
-        run(tmp_path, many, names)
 
 
 def test_a_missing_column_is_reported(tmp_path: Path) -> None:

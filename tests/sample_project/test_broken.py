@@ -1,30 +1,52 @@
-"""Every suite passes on sound tables; each expectation of ours fails on a table that is broken for
-it."""
+"""Every suite passes on sound data, and finds what is broken in them."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from helpers import ROOT, broken_tables
-from helpers.broken_tables import drop
-from helpers.gate_helpers import check_mutation
+from helpers import ROOT, broken_facts
+from helpers.broken_files import Damage, build, find_in_files
+from helpers.broken_tables import Cases, failing, find_in_tables
 from helpers.package_names import own_names
 from medprobe import benchmarks
-from medprobe.gate import run as gate
-from medprobe.gate import suites
+from medprobe.gate import checks, suites
 from medprobe.gate.suites import Suite
-from papers.biolama import broken_tables as biolama
-from papers.context import broken_tables as context
-from papers.diskne import broken_tables as diskne
-from papers.medlama import broken_tables as medlama
-from papers.template_free import broken_tables as template_free
+from papers.biolama import broken as biolama
+from papers.context import broken as context
+from papers.diskne import broken as diskne
+from papers.medlama import broken as medlama
+from papers.template_free import broken as template_free
 from sample_project.sound_tables import BUILT, BuiltTables, make
 
 EXPECTATIONS = ROOT / "expectations"
-BROKEN = (broken_tables, biolama, context, diskne, medlama, template_free)
-MUTATIONS = {name: mutation for module in BROKEN for name, mutation in module.MUTATIONS.items()}
+TABLES: dict[str, Cases] = {
+    "medlama": medlama.TABLES,
+    "biolama": biolama.TABLES,
+    "lama": template_free.LAMA_TABLES,
+    "lipid": template_free.LIPID_TABLES,
+    "context": context.TABLES,
+    "diskne": diskne.TABLES,
+    "diskne_released": diskne.RELEASED,
+}
+FILES: dict[str, Cases] = {
+    "medlama": medlama.FILES,
+    "biolama": biolama.FILES,
+    "lama": template_free.LAMA_FILES,
+    "lipid": template_free.LIPID_FILES,
+    "context": context.FILES,
+    "diskne": diskne.FILES,
+}
+ODD: dict[str, dict[str, Damage]] = {
+    "medlama": medlama.ODD,
+    "biolama": biolama.ODD,
+    "lama": template_free.LAMA_ODD,
+    "lipid": template_free.LIPID_ODD,
+    "context": context.ODD,
+    "diskne": diskne.ODD,
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +85,53 @@ def test_sound_tables_pass_without_a_warning(
             (tmp_path / "data" / source).symlink_to(Path("data", source).resolve())
         monkeypatch.chdir(tmp_path)
     chosen = [suite for (of, table), suite in loaded.items() if of == builder and table in tables]
-    reports = gate.run(chosen, tables, text=True)
-    failed = [check for report in reports for check in report["checks"] if not check["success"]]
-    assert failed == []
+    assert failing(chosen, tables) == []
     if builder in BUILT:
         assert {suite.table for suite in chosen} == set(tables), "a table without a suite"
+
+
+@pytest.mark.parametrize(
+    ("builder", "case"), [(builder, case) for builder, cases in TABLES.items() for case in cases]
+)
+def test_what_is_broken_in_tables_is_found(
+    built_tables: BuiltTables, loaded: dict[tuple[str, str], Suite], builder: str, case: str
+) -> None:
+    chosen = [suite for (of, _), suite in loaded.items() if of == builder]
+    find_in_tables(chosen, built_tables[builder][0], TABLES[builder][case])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("builder", "case"), [(builder, case) for builder, cases in FILES.items() for case in cases]
+)
+def test_what_is_broken_in_files_is_found(sample_folder: Path, builder: str, case: str) -> None:
+    find_in_files(builder, sample_folder / "data", FILES[builder][case])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("builder", "case"), [(builder, case) for builder, cases in ODD.items() for case in cases]
+)
+def test_files_that_are_odd_and_right_pass_in_silence(
+    sample_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    builder: str,
+    case: str,
+) -> None:
+    shutil.copytree(sample_folder / "data", tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    ODD[builder][case](Path("data"))
+    assert failing(*build(builder)) == []
+
+
+def test_every_expectation_of_ours_is_in_a_case() -> None:
+    lists = [*TABLES.values(), *FILES.values(), broken_facts.TABLES, broken_facts.FILES]
+    lists.append(broken_facts.WORDINGS)
+    tried = {
+        f"expect_{check}" for cases in lists for case in cases.values() for check in case.checks
+    }
+    assert set(checks.expectations) <= tried
 
 
 def test_every_builder_has_its_suites() -> None:
@@ -97,29 +161,3 @@ def test_what_a_check_of_rows_reads_is_never_missing(
         for entry in suite.entries:
             if entry.type != "expect_compound_columns_to_be_unique":
                 assert set(entry.kwargs.get("column_list", [])) <= held, (path, entry)
-
-
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_an_expectation_passes_a_sound_table_and_reports_what_breaks_it(
-    built_tables: BuiltTables, loaded: dict[tuple[str, str], Suite], name: str
-) -> None:
-    entries = [
-        (builder, suite, number)
-        for (builder, _), suite in loaded.items()
-        for number, entry in enumerate(suite.entries)
-        if entry.type == name
-    ]
-    builder, suite, number = min(
-        entries, key=lambda entry: "mostly" in entry[1].entries[entry[2]].kwargs
-    )
-    tables = {name: rows.reset_index(drop=True) for name, rows in built_tables[builder][0].items()}
-    if suite.table == "splits":  # to look for leaks takes time
-        few = tables["splits"]["target"].isin(tables["splits"]["target"].unique()[:2])
-        drop(tables, "splits", ~few)
-    check_mutation(tables, suite, number, MUTATIONS[name])
-
-
-def test_every_expectation_of_ours_is_tried(loaded: dict[tuple[str, str], Suite]) -> None:
-    from medprobe.gate import checks
-
-    assert set(MUTATIONS) == set(checks.expectations)
