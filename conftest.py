@@ -9,18 +9,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 USES_HYPOTHESIS = re.compile(r"^from (hypothesis|helpers\.reader_tests) import ", re.MULTILINE)
 STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
+# Files of whole projects, of the documents' commands and of the browser: `make test-all`.
+FULL = {
+    *("test_browser", "test_document_commands", "test_diskne_pipeline", "test_edits"),
+    *("test_faults", "test_init", "test_install", "test_privacy", "test_real_data"),
+    *("test_served_project", "test_tutorial", "test_workflow"),
+}
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
 COSTLY = (
-    *("test_pipeline", "test_real_data", "test_document_commands", "test_taken_out"),
+    *("test_document_commands", "test_real_data", "test_pipeline", "test_taken_out"),
     *("test_edits", "test_served_project"),
     *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_broken"),
     *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
 )
-SLOW_FILES = {
-    *("test_faults", "test_fork_server", "test_medlama_tracking", "test_store"),
-    "test_tracking",
-}
+SLOW_FILES = {"test_fork_server", "test_medlama_tracking", "test_store", "test_tracking"}
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
@@ -46,7 +49,7 @@ def _examples_write_elsewhere(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of files that use DVC or are slow as a whole, and those of released data.
+    """Mark the tests of files that use DVC, are slow or take long, and those of released data.
 
     The files that take longest begin, so that no process is left with one at the end.
     """
@@ -56,6 +59,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("dvc")
             if item.path.stem in SLOW_FILES:
                 item.add_marker("slow")
+            if item.path.stem in FULL:
+                item.add_marker("full")
             if "released_data" in item.fixturenames:
                 item.add_marker("released")
     places = {name: place for place, name in enumerate(COSTLY)}

@@ -111,22 +111,3 @@ def test_a_test_of_the_kernel_imports_no_paper_and_no_extension() -> None:
 def test_the_drawing_is_of_the_imports() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text == with_drawing(text), "run `python -m bench.architecture`"
-
-
-def test_the_kernel_has_at_most_fourteen_rooms() -> None:
-    assert len({*rooms()} - {*TAKEN_OUT}) <= 14
-
-
-def test_modules_are_imported_by_name_only_where_the_closure_sees_it() -> None:
-    for path in ROOT.rglob("*.py"):
-        if path.name not in ("fork_server.py", "plugins.py"):
-            assert "import_module" not in path.read_text(encoding="utf-8"), path
-
-
-def test_nobody_asks_a_plugin_what_it_is() -> None:
-    """`getattr` is for what other libraries' objects may lack; a plugin is a type."""
-    pattern = re.compile(
-        r"(hasattr|getattr)\((method|plugin|prober|module|benchmark|scorer|found)\b"
-    )
-    for path in ROOT.rglob("*.py"):
-        assert not pattern.search(path.read_text(encoding="utf-8")), path

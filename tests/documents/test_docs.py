@@ -5,8 +5,8 @@ import itertools
 import json
 import re
 import shlex
+import subprocess
 import textwrap
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,19 @@ def typed(page: Path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_exists_and_takes_its_arguments(
+def test_commands_links_paths_and_settings_of_a_page_exist(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    check_commands(page)
+    check_links(page)
+    check_paths(page)
+    if page != EXTENDING:  # held against the code as params.yaml is
+        check.check(parse_section(Params, settings(page), page.name))
+
+
+def check_commands(page: Path) -> None:
+    """Every command exists and takes its arguments."""
     names_the_past = page.name == "CHANGELOG.md"
     for program, *arguments in typed(page):
         if program == "make":
@@ -108,8 +117,7 @@ def test_every_command_stands_in_a_document() -> None:
     assert by_hand and by_hand <= documented
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_path_exists(page: Path) -> None:
+def check_paths(page: Path) -> None:
     roots = {path.name for path in ROOT.iterdir()}
     folders = [vars(module) for module in (places, checkpoints)]
     made_paths = [str(path) for names in folders for name, path in names.items() if name.isupper()]
@@ -127,31 +135,13 @@ def test_every_path_exists(page: Path) -> None:
             assert example or [*ROOT.glob(word.rstrip("/"))], word
 
 
-@pytest.mark.parametrize(
-    "readme",
-    [page for page in FOLDER_PAGES if page.name == "README.md"],
-    ids=lambda p: p.parent.name,
-)
-def test_a_readme_is_one_screen_and_names_the_files_of_its_folder(readme: Path) -> None:
-    assert len(text(readme).splitlines()) <= 45
-    named = {word.rstrip("/") for word in words(readme)}
-    for name in named:
-        if name.endswith((".py", ".yaml", ".jinja")):
-            assert (readme.parent / name).is_file() or (ROOT / name).is_file(), name
-    for path in readme.parent.rglob("*.py"):
-        file = path.relative_to(readme.parent)
-        known = {str(file), *map(str, file.parents)} & named
-        assert known or file.name == "__init__.py", f"{file} is not named"
-
-
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_between_documents_resolve(page: Path) -> None:
+def check_links(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", text(page)):
         if not link.startswith(("https://", "mailto:")):
             name, _, anchor = link.partition("#")
@@ -173,14 +163,6 @@ def merged(*contents: dict[str, Any]) -> dict[str, Any]:
 def settings(page: Path) -> dict[str, Any]:
     """All settings of a page's YAML."""
     return merged(*(yaml.safe_load(block) for block in blocks(page, "yaml")))
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if page != EXTENDING], ids=lambda p: p.name
-)
-def test_every_setting_is_one(page: Path) -> None:
-    """The YAML of a page is held against the code as params.yaml is."""
-    check.check(parse_section(Params, settings(page), page.name))
 
 
 def tried(page: Path) -> Iterator[list[str]]:
@@ -205,58 +187,17 @@ def test_experiments_set_what_can_be_set() -> None:
         check.check(parse_section(Params, params, "params.yaml"))
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs/how-to/own-data.md"])
-def test_the_table_of_experiments_has_no_columns_of_hashes(page: Path) -> None:
-    """DVC drops a column whose name a pattern matches at its beginning."""
-    [pattern] = re.findall(r'dvc exp show .*--drop "([^"]+)"', text(page))
-    stages = yaml.safe_load(text(ROOT / "dvc.yaml"))["stages"]
-    paths = {path for name in ("score", "compare") for path in stages[name]["deps"]}
-    hashes = {"outputs/predictions/a/b/c.parquet", "params.yaml", *paths & {"metrics/scores"}}
-    assert len(hashes) == 3
-    assert all(re.match(pattern, name) for name in hashes)
-    values = ("score.confidence", "medlama.taught.mask_average", "rewire.learning_rate")
-    assert not any(re.match(pattern, name) for name in values)
-
-
-def test_single_settings_in_the_text_are_ones() -> None:
-    """Such as `track: {text: true}`."""
-    for page in PAGES:
-        for word in words(page):
-            if re.fullmatch(r"(seed|engine|track|score|rewire|fetch|folders): \{.*\}", word):
-                check.check(parse_section(Params, yaml.safe_load(word), page.name))
-
-
-def test_the_citation_is_whole() -> None:
-    content = yaml.safe_load(text(ROOT / "CITATION.cff"))
-    assert {"cff-version", "message", "title", "authors"} <= content.keys()
-    assert all(author.keys() & {"name", "family-names"} for author in content["authors"])
-    for reference in content["references"]:
-        assert {"type", "title", "authors"} <= reference.keys()
-    project = text(ROOT / "pyproject.toml")
-    assert f'version = "{content["version"]}"' in project
-    assert f'license = "{content["license"]}"' in project
-
-
-def test_the_changelog_has_its_sections() -> None:
-    _, *sections = text(ROOT / "CHANGELOG.md").split("\n## ")
-    releases = [section for section in sections if not section.startswith("[Unreleased]")]
-    project = tomllib.loads(text(ROOT / "pyproject.toml"))["project"]
-    assert releases[0].startswith(f"[{project['version']}] - 20")
-    assert all("### Numbers changed" in release for release in releases[:-1])
-
-
-def test_a_release_has_at_most_fifteen_entries() -> None:
-    """Beside the numbers that changed and what is gone, which are named one by one."""
-    for release in text(ROOT / "CHANGELOG.md").split("\n## ")[1:]:
-        kinds = [part.partition("\n") for part in release.split("\n### ")[1:]]
-        entries = {kind: entry_list.count("\n- ") for kind, _, entry_list in kinds}
-        assert sum(entries.get(kind, 0) for kind in ("Added", "Changed", "Fixed")) <= 15, entries
-
-
-def test_the_readme_draws_the_stages_that_there_are() -> None:
-    [drawing] = blocks(ROOT / "README.md", "mermaid")
-    stages = {path.stem for path in (ROOT / "src/medprobe/pipeline/stages").glob("[a-z]*.py")}
-    assert stages <= set(re.findall(r"\w+", drawing))
+def test_git_ignores_what_is_licensed() -> None:
+    """By the table of files."""
+    table = text(ROOT / "docs/reference/files.md").partition("| path | content | in git |")[2]
+    rows = re.findall(r"^\| `([^`]+)`[^|]*\|.*\| (yes|no) \|$", table, re.MULTILINE)
+    files = {path: f"{path}x" if path.endswith("/") else path for path, _ in rows}
+    command = ["git", "check-ignore", "--no-index", *files.values()]
+    ignored = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = [
+        (path, "no" if file in ignored.splitlines() else "yes") for path, file in files.items()
+    ]
+    assert rows and found == rows
 
 
 def test_the_readmes_result_is_the_recorded_one() -> None:

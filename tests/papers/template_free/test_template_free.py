@@ -26,13 +26,13 @@ from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, prediction_tables, score_table, to_rows
 from medprobe.papers.biolama.benchmarks import biolama
+from medprobe.papers.template_free import comparison_run
 from medprobe.papers.template_free.analyses import model_groups, perplexities, predicted, ranks
 from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.cut_off import cut_off
 from medprobe.papers.template_free.analyses.data_sets import PAPER, DataSet, data_sets
 from medprobe.papers.template_free.benchmarks import lama, lipid
-from medprobe.papers.template_free.runs import template_free
 from medprobe.papers.template_free.sections.template_free import PREFIX, chapter
 from medprobe.pipeline import check
 from medprobe.pipeline.sample import sample
@@ -228,7 +228,7 @@ def test_pairs_of_one_kind_are_the_baseline_of_pairs_of_two() -> None:
     by_kinds = means.set_index("kinds")
     assert by_kinds.loc[ranks.DIFFERENCE, "tau"] == pytest.approx(-2)
     assert by_kinds.loc[ranks.DIFFERENCE, "high_tau"] < 0
-    summary = template_free._summary({"displacement": pairs, "displacement-means": means})
+    summary = comparison_run._summary({"displacement": pairs, "displacement-means": means})
     assert summary["general/displacement"] == row["mean"]
     assert summary["general/tau"] == row["tau"]
 
@@ -518,7 +518,7 @@ def test_one_run_holds_all_tables_and_drawings(
     )
     candidates = benchmark().candidates
     BenchmarkTables(queries, candidates, builder="medlama").write(places.BENCHMARKS / "medlama")
-    monkeypatch.setattr(template_free, "comparison", lambda _: results.comparison)
+    monkeypatch.setattr(comparison_run, "comparison", lambda _: results.comparison)
     [run] = runs(quiet, facts="1", lipid="1", medlama="1")
     assert runs(quiet, medlama="1") == []
     content = run.content()
