@@ -121,12 +121,13 @@ def permutation_p(
         two-sided p: twice the share of permutations, the observed one among them, that are as
         far on its side. So a model is falsely above at .05 in 2.5 % of cases, however skewed.
 
-    >>> p = permutation_p([np.eye(8)], [np.arange(8)], permutations=999, seed=0)
+    >>> p = permutation_p([np.eye(8)], [np.arange(8) * 3], permutations=999, seed=0)
     >>> [float(number) for number in p]
     [1.0, 0.0, 0.002]
     """
     draw = np.random.default_rng(seed)
-    pairs = list(zip(hits, families, strict=True))
+    codes = [np.unique(own, return_inverse=True)[1] for own in families]
+    pairs = list(zip(hits, codes, strict=True))
     whole = partial(np.average, axis=0, weights=weights)
     observed = float(whole([np.diagonal(own).mean() for own in hits]))
     expected = float(whole([shuffled_means(*pair).mean() for pair in pairs]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -283,7 +283,8 @@ def significance(
     """
     keys = ["model", "method", "subset", "metric"]
     known = {} if shuffled is None else shuffled.set_index(keys)["p"].to_dict()
-    rows, differences = [], []
+    rows: list[dict[str, Any]] = []
+    differences: list[Differences | None] = []
     for subset, pair, first, second in _compare_pairs(systems):
         across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
         to_shuffled = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
@@ -292,27 +293,32 @@ def significance(
         ):
             names = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
             numbers = evaluate_difference(difference, params, seed)
-            if to_shuffled:
-                tested = (known.get((*system, subset, metric)) for system in (pair.a, pair.b))
-                numbers["p"] = next((p for p in tested if p is not None), numbers["p"])
+            tested = [known.get((*system, subset, metric)) for system in (pair.a, pair.b)]
+            is_permuted = to_shuffled and any(p is not None for p in tested)
+            if is_permuted:
+                numbers["p"] = next(p for p in tested if p is not None)
             rows.append(dict(zip(SIGNIFICANCE, names, strict=False)) | numbers)
-            differences.append(difference)
+            differences.append(None if is_permuted else difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
     by_subset = subset_tests(systems, contrasts, params.confidence).assign(benchmark=benchmark)
     if table.empty:
         return by_subset.reindex(columns=SIGNIFICANCE).astype({"family": str})
     families = table.groupby(["subset", "metric", "family"])["p"]
     table["p_holm"] = families.transform(lambda p: holm(p.to_numpy()))
-    for row, (difference, size) in enumerate(
+    for row, (tested_difference, size) in enumerate(
         zip(differences, families.transform("size"), strict=True)
     ):
-        if test := difference.two_way(LEVEL / size, params.confidence):
-            smallest = test.smallest_difference
-        else:
-            smallest = smallest_difference(difference.sums, difference.sizes, LEVEL / size)
-        table.loc[row, "smallest_difference"] = smallest
+        if tested_difference:  # what permutations of families find is not known
+            smallest = _smallest(tested_difference, LEVEL / size, params.confidence)
+            table.loc[row, "smallest_difference"] = smallest
     table = pd.concat([table, by_subset]) if len(by_subset) else table
     return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
+
+
+def _smallest(difference: Differences, level: float, confidence: float) -> float:
+    if test := difference.two_way(level, confidence):
+        return test.smallest_difference
+    return smallest_difference(difference.sums, difference.sizes, level)
 
 
 def evaluate_difference(

@@ -20,7 +20,7 @@ import pandas as pd
 from medprobe.core.answers import find_rule
 from medprobe.core.tables import ORIGINAL, are_ahead, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.comparisons import holm, permutation
+from medprobe.metrics.comparisons import holm
 from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
 from medprobe.metrics.two_way import paired_test
 
@@ -204,8 +204,7 @@ def by_column(members: pd.DataFrame) -> pd.DataFrame:
 def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """Test whether a wording or kind of name changes accuracy, within families.
 
-    The p is the larger one of two paired tests, as between systems: that which turns round whole
-    clusters, and that which also draws answers. Replicates are averaged.
+    The paired test is that between systems (`metrics.two_way`). Replicates are averaged.
 
     Args:
         columns: as `by_column` gives them.
@@ -226,8 +225,7 @@ def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
         test = paired_test(
             change, ones, cluster, answer, level=1 - confidence, confidence=confidence
         )
-        p = max(permutation(np.bincount(cluster, change)), test.p)
-        rows.append((variant, subset, len(by_query), p))
+        rows.append((variant, subset, len(by_query), test.p))
     table = pd.DataFrame(rows, columns=["variant", "subset", "n", "acc_at_1_change_p"])
     family = [table["variant"], table["subset"].str.partition("/")[0]]
     corrected = table["acc_at_1_change_p"].groupby(family).transform(lambda p: holm(p.to_numpy()))
