@@ -140,7 +140,7 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/backends/finder.py": [  # what several do: those that ask a backend
         *("probe-answering*", "probe-judgment*", "probe-likelihood*", "probe-perplexity*"),
     ],
-    f"{SRC}/papers/medlama/benchmarks/medlama/hardness.py": [
+    f"{SRC}/papers/medlama/benchmarks/medlama/queries.py": [
         "build-medlama@*",
         "validate-medlama@*",
     ],

@@ -150,7 +150,8 @@ def plugin_files(plugin: Plugin) -> list[Path]:
 def _file(folders: Mapping[str, Path], name: str) -> Path:
     package, *rest = name.split(".")
     path = folders[package].joinpath(*rest)
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    init = path / "__init__.py"  # a folder without it can be left of a package that is a file now
+    return init if init.is_file() else path.with_suffix(".py")
 
 
 @cache

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from medprobe.papers.medlama.benchmarks.medlama.hardness import hardness
+from medprobe.papers.medlama.benchmarks.medlama.queries import hardness
 
 SUBJECTS = ["velotrine", "karsivan", "ombrelix", "tasmorine", "fedulac", "prandovir"]
 OBJECTS = ["fever", "chronic pain", "acute renal failure", "hepatitis", "influenza", "trauma"]

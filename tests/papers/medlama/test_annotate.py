@@ -24,15 +24,15 @@ from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predi
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import score_table
 from medprobe.papers.medlama import annotation as annotate
-from medprobe.papers.medlama.benchmarks.ratings import Settings, agreement
-from medprobe.papers.medlama.metrics import expert
-from medprobe.papers.medlama.sheets import (
+from medprobe.papers.medlama.annotation import (
     ITEM_COLUMNS,
     SCALES,
     read_items,
     read_ratings,
     write_folder,
 )
+from medprobe.papers.medlama.benchmarks.ratings import Settings, agreement
+from medprobe.papers.medlama.metrics import expert
 from medprobe.pipeline.stages.build import build
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score

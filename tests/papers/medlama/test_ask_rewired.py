@@ -10,7 +10,7 @@ from medprobe.cli.ask import answers, ask
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.tables import BenchmarkTables
-from medprobe.papers.medlama.checkpoints import REWIRED
+from medprobe.papers.medlama.settings.rewire import REWIRED
 from papers.medlama.test_contrastive import CANDIDATES, NAMES, QUERIES, slow
 
 PROMPT = "velotrine may treat [Y] ."

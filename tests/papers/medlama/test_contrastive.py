@@ -21,8 +21,8 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import parse_section
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
-from medprobe.papers.medlama.checkpoints import REWIRED
 from medprobe.papers.medlama.methods.contrastive import Contrastive
+from medprobe.papers.medlama.settings.rewire import REWIRED
 
 NAMES = [
     "Aspirin",
@@ -372,7 +372,6 @@ def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(
 
 def test_probing_does_not_reach_the_code_that_rewires() -> None:
     files = closure("medprobe.pipeline.stages.probe", plugins={"methods": ["contrastive"]})
-    assert "checkpoints.py" in {path.name for path in files}
     assert "rewiring.py" not in {path.name for path in files}
 
 

@@ -19,19 +19,19 @@ from medprobe.core.benchmark_statistics import statistics, token_statistics
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.medlama.benchmarks import medlama, medlama_released
-from medprobe.papers.medlama.benchmarks.medlama.hardness import (
+from medprobe.papers.medlama.benchmarks.medlama.names import SubjectNames, read_names
+from medprobe.papers.medlama.benchmarks.medlama.queries import (
+    UNNATURAL,
     hardness,
     rouge_l_package,
     rouge_l_released,
 )
-from medprobe.papers.medlama.benchmarks.medlama.names import SubjectNames, read_names
-from medprobe.papers.medlama.benchmarks.medlama.prompts import (
+from medprobe.papers.medlama.benchmarks.medlama.wordings import (
     HUMAN_PROMPTS,
     RELATIONS,
+    WORDINGS,
     default_prompt,
 )
-from medprobe.papers.medlama.benchmarks.medlama.queries import UNNATURAL
-from medprobe.papers.medlama.benchmarks.medlama.wordings import WORDINGS
 from medprobe.pipeline.stages.build import build as build_stage
 
 SEVEN = (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.tracked_project import PARAMS, SETTINGS, STAGES, make_project, track_project
-from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED
+from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
 from medprobe.tracking.store import connect
 from tracking.test_store import runs
 

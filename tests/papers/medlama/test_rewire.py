@@ -28,19 +28,26 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
-from medprobe.papers.medlama import gradients, rewiring
-from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, checkpoints, read_settings
-from medprobe.papers.medlama.gradients import add_gradients, free_bytes
+from medprobe.papers.medlama import rewiring
+from medprobe.papers.medlama.rewiring import SENTENCES as SETS
 from medprobe.papers.medlama.rewiring import (
     Rewiring,
+    add_gradients,
     batch_order,
     cut_tail,
+    free_bytes,
     info_nce,
     make_pairs,
+    read_sentences,
 )
-from medprobe.papers.medlama.sentences import SENTENCES as SETS
-from medprobe.papers.medlama.sentences import read_sentences
-from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings
+from medprobe.papers.medlama.settings.rewire import (
+    LOSSES,
+    REWIRE,
+    REWIRED,
+    RewireSettings,
+    checkpoints,
+    read_settings,
+)
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
 from medprobe.papers.medlama.stages.rewire import rewire, rewire_folder
@@ -197,7 +204,7 @@ def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
     texts: list[int] = []
     both_gradients = []
     for free in (2**40, 2**19):
-        monkeypatch.setattr(gradients, "free_bytes", lambda device, free=free: free)
+        monkeypatch.setattr(rewiring, "free_bytes", lambda device, free=free: free)
         model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=40))
         pairs = make_pairs(SENTENCES, "[MASK]", SETTINGS, "0")
         texts.clear()
@@ -221,9 +228,9 @@ def test_free_memory_is_at_most_what_a_control_group_has_left(tmp_path: Path) ->
     assert 0 < free_bytes(torch.device("cpu")) < 2**50
     (tmp_path / "memory.max").write_text("3000\n")
     (tmp_path / "memory.current").write_text("1000\n")
-    assert gradients._group_memory(tmp_path) == 2000
+    assert rewiring._group_memory(tmp_path) == 2000
     (tmp_path / "memory.max").write_text("max\n")
-    assert gradients._group_memory(tmp_path) == gradients._group_memory(tmp_path / "none") > 2**60
+    assert rewiring._group_memory(tmp_path) == rewiring._group_memory(tmp_path / "none") > 2**60
 
 
 class Stopped(Exception):

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.toy_project import METADATA
 from medprobe.metrics.results import COMPARISON
-from medprobe.papers.medlama.sweeps import by_relation, draw
+from medprobe.papers.medlama.sections.sweeps import by_relation, draw
 from medprobe.report.figures.plots import curves
 
 RELATIONS = [f"relation_{number}" for number in range(12)]

@@ -2,6 +2,8 @@
 
 An encoder learns to bring a sentence without its tail near that tail, by InfoNCE over all texts of
 a batch.
+
+Sentence sets are text files with one sentence per line.
 """
 
 import math
@@ -12,20 +14,59 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
+import psutil
 import torch
 
-from medprobe.core.errors import BadInput, is_out_of_memory
+from medprobe.core.errors import BadInput, is_out_of_memory, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
+from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.encode import tokenize
 from medprobe.engine.load import Model
-from medprobe.engine.training_state import Timer, read_state, write_state
-from medprobe.papers.medlama.checkpoints import checkpoints
-from medprobe.papers.medlama.gradients import add_gradients, token_capacity
-from medprobe.papers.medlama.sentences import SENTENCES, fill_gaps, read_sentences
-from medprobe.papers.medlama.settings.rewire import REWIRE, Cut, RewireSettings, checkpoint_steps
+from medprobe.engine.training_state import (
+    Timer,
+    random_states,
+    read_state,
+    restore_random_states,
+    write_state,
+)
+from medprobe.papers.medlama.settings.rewire import (
+    REWIRE,
+    Cut,
+    RewireSettings,
+    checkpoint_steps,
+    checkpoints,
+)
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
+from medprobe.sources.records import read_lines
+
+SENTENCES: Final = Path("data/sentences")
+
+
+def read_sentences(path: Path) -> dict[int, str]:
+    """Read the sentences of a set by line number. Blank lines are left out.
+
+    Raises:
+        BadInput: the file is missing or is not UTF-8.
+    """
+    if not path.is_file():
+        names = sorted(file.stem for file in path.parent.glob("*.txt"))
+        remedy = f"there are: {', '.join(names)}" if names else "put one sentence per line there"
+        raise BadInput(path, f"no such sentence set{nearest(path.stem, names)}", remedy)
+    return read_numbered_lines(path)
+
+
+def fill_gaps(sentences: dict[int, str]) -> list[str]:
+    """Return the lines of a set, from its sentences by line number: a blank one is empty."""
+    return [sentences.get(number, "") for number in range(1, max(sentences, default=0) + 1)]
+
+
+def read_numbered_lines(path: Path) -> dict[int, str]:
+    """Read the nonblank lines of a file by line number. Raises BadInput for bad UTF-8."""
+    numbered = enumerate(read_lines(path, "put one sentence per line there"), 1)
+    return {number: line.removesuffix("\n") for number, (_, line) in numbered if line.strip()}
+
 
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
 
@@ -278,3 +319,96 @@ def _write_checkpoint(
         model.model.save_pretrained(path)
         model.tokenizer.save_pretrained(path)
         write_state({"adam": adam.state_dict(), "losses": losses}, path / STATE)
+
+
+Loss = Callable[[torch.Tensor], torch.Tensor]  # of states [rows, d]
+SHARE: Final = 0.5  # of free memory: the backward pass, the optimiser and others need some too
+
+
+def token_capacity(model: Model, longest: Sequence[int]) -> int:
+    """Return for how many tokens the free memory holds what a backward pass needs.
+
+    It is measured by what the network keeps of one text in training.
+
+    Args:
+        model: An encoder.
+        longest: Token ids of the longest text.
+    """
+    storages: dict[int, int] = {weight.data_ptr(): 0 for weight in model.model.parameters()}
+
+    def record(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        storages.setdefault(storage.data_ptr(), storage.nbytes())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(record, lambda tensor: tensor):
+        states = _first_states(model, [longest])
+    capacity = SHARE * free_bytes(model.device) * len(longest) / sum(storages.values())
+    del states  # it holds what was kept
+    return int(capacity)
+
+
+def free_bytes(device: torch.device) -> int:
+    """Return the free memory of a device in bytes.
+
+    For a CPU it is the machine's, or what the control group grants where that is less.
+    """
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return min(psutil.virtual_memory().available, _group_memory())
+
+
+def _group_memory(folder: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the bytes that the control group has left, 2**63 where it sets no limit."""
+    try:
+        limit, used = ((folder / f"memory.{name}").read_text() for name in ("max", "current"))
+        return int(limit) - int(used)
+    except (OSError, ValueError):
+        return 2**63
+
+
+def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capacity: int) -> float:
+    """Add the gradients of a loss to those of the weights.
+
+    Texts that exceed `capacity` are read twice, as the module says.
+
+    Args:
+        model: An encoder.
+        rows: Token ids of each text; texts of similar length run together.
+        loss: A function of the last layer's first state of each row, [rows, hidden].
+        capacity: See `token_capacity`.
+
+    Returns:
+        The loss.
+    """
+
+    def states_of(batch: list[int]) -> torch.Tensor:
+        return _first_states(model, [rows[i] for i in batch])
+
+    lengths = [len(row) for row in rows]
+    if sum(lengths) <= capacity:
+        value = loss(torch.stack(compute_in_batches(lengths, model.token_budget, states_of)))
+        value.backward()  # type: ignore[no-untyped-call]
+        return value.item()
+    batches: list[tuple[list[int], list[torch.Tensor]]] = []
+
+    def without_graph(batch: list[int]) -> torch.Tensor:
+        batches.append((batch, random_states(model.device)))
+        return states_of(batch).detach()
+
+    budget = min(model.token_budget, capacity)
+    vectors = torch.stack(compute_in_batches(lengths, budget, without_graph)).requires_grad_()
+    value = loss(vectors)
+    value.backward()  # type: ignore[no-untyped-call]
+    assert vectors.grad is not None
+    for batch, draws in reversed(batches):  # in the order of one pass, to the last bit
+        restore_random_states(draws, model.device)
+        states_of(batch).backward(vectors.grad[batch])  # type: ignore[no-untyped-call]
+    return value.item()
+
+
+def _first_states(model: Model, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """Return the last layer's first states, [rows, hidden], with their graph."""
+    ids, mask = pad_rows(rows, model.tokenizer.pad_token_id, model.device)
+    states: torch.Tensor = model.model(input_ids=ids, attention_mask=mask).last_hidden_state
+    return states[:, 0]

@@ -6,9 +6,9 @@ import pandas as pd
 
 from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
-from medprobe.papers.medlama import source as medlama
-from medprobe.papers.medlama.benchmarks.medlama.hardness import hardness
-from medprobe.papers.medlama.benchmarks.medlama.prompts import RELATIONS
+from medprobe.papers.medlama.benchmarks import medlama_released as medlama
+from medprobe.papers.medlama.benchmarks.medlama.queries import hardness
+from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
 
 
 def find(path: Path) -> Release:

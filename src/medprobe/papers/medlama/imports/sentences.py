@@ -7,7 +7,7 @@ import pandas as pd
 
 from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
-from medprobe.papers.medlama.sentences import read_numbered_lines
+from medprobe.papers.medlama.rewiring import read_numbered_lines
 
 LINES = 10_000  # of a set of the paper
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

@@ -27,7 +27,7 @@ from medprobe.engine.load import Model, load
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
-from medprobe.papers.medlama.checkpoints import REWIRED, SETTINGS, checkpoints, read_settings
+from medprobe.papers.medlama.settings.rewire import RECORD, REWIRED, checkpoints, read_settings
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import Swept
 
@@ -239,7 +239,7 @@ class Contrastive(Method):
             return []
         cells = chain(*(self._swept(replicate, setting) for setting in self.settings.sweeps))
         names = [f"{replicate}+{cell}" for cell in cells]
-        paths = [self._rewired_folder(name) / SETTINGS for name in (replicate, *names)]
+        paths = [self._rewired_folder(name) / RECORD for name in (replicate, *names)]
         return paths if names and all(path.is_file() for path in paths) else []
 
     def _rewired_folder(self, name: str) -> Path:

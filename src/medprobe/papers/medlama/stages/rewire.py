@@ -25,15 +25,16 @@ from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.engine.inspection import count_layers
 from medprobe.engine.load import load
-from medprobe.papers.medlama.checkpoints import LOSSES, REWIRED, SETTINGS, make_folder
-from medprobe.papers.medlama.rewiring import (
-    STATE,
-    Rewiring,
-    newest_step,
-    read_pairs,
+from medprobe.papers.medlama.rewiring import SENTENCES, STATE, Rewiring, newest_step, read_pairs
+from medprobe.papers.medlama.settings.rewire import (
+    LOSSES,
+    RECORD,
+    REWIRE,
+    REWIRED,
+    RewireSettings,
+    checkpoint_steps,
+    make_folder,
 )
-from medprobe.papers.medlama.sentences import SENTENCES
-from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
 
 
@@ -127,7 +128,7 @@ def rewire_folder(
             report_step(len(step_losses), step_losses[-1])
     _write_losses(step_losses, losses)
     record = settings.model_dump() | {"layers": settings.layers or count_layers(folder)}
-    (parts / SETTINGS).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
+    (parts / RECORD).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     _move_checkpoints(parts, target)
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.papers.medlama.rewiring import check_sentences
-from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
+from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
 from medprobe.pipeline.stages.validate import PASSED, run_gate
 
 
