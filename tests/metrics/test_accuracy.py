@@ -17,9 +17,10 @@ from medprobe.core.plugins import find_plugins
 from medprobe.core.tables import ABOUT
 from medprobe.metrics import Scoring, catalog, find
 from medprobe.metrics.accuracy import by_answer, share_ties, values
-from medprobe.metrics.splits import bins, parts
+from medprobe.metrics.splits import bins, parts, times_read
 from medprobe.metrics.summary import summarise
 
+HEAD = "subject_cui,relation,object_cui,times\n"
 FEW = Scoring(ScoreParams(bootstrap=50), seed=1)
 
 
@@ -297,3 +298,15 @@ def test_a_family_is_found_by_its_name_alone() -> None:
     assert [families[name] for name in process.stdout.split() if name in families] == ["perplexity"]
     with pytest.raises(BadInput, match=r"no family of metrics 'accurcy' .did you mean 'accuracy'"):
         find("accurcy")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a,b\n1,2\n", f"{HEAD}C1,r,C2,many\n", f"{HEAD}é,r,C2,1\n"]
+)
+def test_facts_that_are_no_facts_are_one_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(BadInput, match=r"facts\.csv: not the facts that a model has read"):
+        times_read(path, pd.DataFrame([("C1", "r", "C2")]))
+    path.write_text(f"{HEAD}C1,r,C2,3\n")
+    assert times_read(path, pd.DataFrame([("C1", "r", "C2"), ("C1", "r", "C3")]))[0] == 3

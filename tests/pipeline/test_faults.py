@@ -1,7 +1,6 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
-import json
-import os
+import hashlib
 import re
 import shutil
 import signal
@@ -9,33 +8,30 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE
-from threading import Timer
 from unittest.mock import Mock
 
-import pandas as pd
 import psutil
 import pytest
-import torch
 from click.testing import CliRunner, Result
-from dvc.exceptions import ReproductionError
 from dvc.repo import Repo
-from filelock import FileLock
 from safetensors import SafetensorError
 
 from helpers import ROOT
 from helpers.disk import small_files
 from helpers.needed import SECTIONS
+from helpers.project import Project, environment
 from medprobe.cli import main
-from medprobe.core import dvc_records, places
+from medprobe.core import dvc_records
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, ScratchFolder, replacing
-from medprobe.engine.training_state import write_state
-from medprobe.metrics.splits import times_read
-from medprobe.pipeline.repair import CLAIMS, RUNS, check_lock, repair, wait_for_others
+from medprobe.core.places import PARTS
+from medprobe.pipeline import fork_server
+from medprobe.pipeline.clean import repair
 from medprobe.tracking import store
 
 TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
@@ -45,7 +41,6 @@ TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("metrics/scores", "metrics/summary.json", "metrics/sweeps", "reports"),
     *("dvc.yaml", "dvc.lock", "data", "params.yaml"),
 )
-HEAD = "subject_cui,relation,object_cui,times\n"
 
 
 @pytest.fixture
@@ -55,6 +50,64 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def contents(folder: Path) -> dict[str, str]:
+    """SHA-256 of all results, but of those that say when they were made."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for place in ("outputs", "metrics", "reports")
+        for path in (folder / place).rglob("*")
+        if path.is_file()
+        and not str(path.relative_to(folder)).startswith(("outputs/runs", "outputs/parts"))
+        and path.name != "provenance.js"
+    }
+
+
+def processes(folder: Path) -> list[psutil.Process]:
+    """The processes that run in a folder."""
+    found = []
+    for process in psutil.process_iter(["cwd", "status"]):
+        if process.info["cwd"] == str(folder) and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def test_a_killed_repro_ends_later_with_the_same_bytes(
+    finished_project: Path, tmp_path: Path
+) -> None:
+    """It is stopped while it probes, by Ctrl-C and by kill -9."""
+    project = Project.copy(finished_project, tmp_path / "project")
+    folder = project.folder
+    expected = contents(folder)
+    for name in ("outputs/predictions", PARTS, "metrics", ".dvc/cache"):
+        shutil.rmtree(folder / name)
+    dvc_yaml = (folder / "dvc.yaml").read_text()
+    (folder / "dvc.yaml").write_text(f"{dvc_yaml}# that is written again\n")
+
+    def made() -> int:
+        """How many results and finished parts there are by now."""
+        return sum(len([*(folder / name).rglob("*.p*")]) for name in ("outputs/predictions", PARTS))
+
+    def stop(how: Callable[["subprocess.Popen[bytes]"], None]) -> None:
+        before = made()
+        command = ["medprobe", "repro", "--jobs", "1"]
+        own = environment() | {fork_server.SOCKET: ""}
+        process = subprocess.Popen(command, cwd=folder, env=own, process_group=0)
+        while made() == before:
+            assert process.poll() is None
+            time.sleep(0.02)
+        how(process)
+        process.wait(timeout=60)
+        assert process.returncode
+        assert psutil.wait_procs(processes(folder), timeout=60)[1] == []
+
+    stop(lambda process: process.send_signal(signal.SIGINT))
+    stop(lambda process: process.kill())
+    project.works("medprobe", "repro", "--jobs", "1")
+    assert contents(folder) == expected
+    assert "up to date" in project.works("dvc", "status")
+    assert not [*folder.rglob(".medprobe-*")]
+
+
 PIPELINE = """\
 stages:
   first: {cmd: cp code made && echo first >> ran, deps: [code], outs: [made]}
@@ -62,45 +115,28 @@ stages:
 """
 
 
-@pytest.fixture
-def pipeline(working_folder: Path) -> Path:
-    """A pipeline of two stages that has run, without git."""
-    (working_folder / "dvc.yaml").write_text(PIPELINE)
-    (working_folder / "params.yaml").write_text("seed: 1\n")
-    (working_folder / "code").write_text("code")
-    with Repo.init(no_scm=True) as repo:
-        repo.reproduce()
-    return working_folder
-
-
-def test_a_cut_lock_is_reported_where_dvc_fails_by_it(
-    pipeline: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_cut_lock_is_named_and_without_it_dvc_runs_nothing_again(
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it was cut after a whole line, DVC looks at the stage again, and nobody need care."""
     monkeypatch.setattr(dvc_records, "TRIES", 1)
-    path = pipeline / "dvc.lock"
+    Path("dvc.yaml").write_text(PIPELINE)
+    Path("params.yaml").write_text("seed: 1\n")
+    Path("code").write_text("code")
+    with Repo.init(no_scm=True) as repo:
+        repo.reproduce()
+    path = Path("dvc.lock")
     text = path.read_text()
-    hashes = dvc_records.hashes()
-    assert len(hashes) == 2
     for end in range(text.index("stages:") + 7, len(text) + 1, 5):
         path.write_text(text[:end])
         try:
-            check_lock()
+            repair()
         except BadInput as error:
             assert re.search(r"dvc\.lock: incomplete, .*delete it", str(error))
             assert not dvc_records.hashes()
             continue
         with Repo() as repo:
             assert {*repo.status()} <= {"first", "second"}
-        assert dvc_records.hashes().items() <= hashes.items()
-
-
-def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
-    path = pipeline / "dvc.lock"
-    text = path.read_text()
-    path.write_text(text[:-9])
-    with pytest.raises(BadInput, match="delete it: DVC restores the results from its cache"):
-        repair()
     path.unlink()
     for name in ("made", "copy"):
         Path(name).unlink()
@@ -111,10 +147,16 @@ def test_without_its_lock_dvc_runs_nothing_again(pipeline: Path) -> None:
     assert Path("ran").read_text() == "first\nsecond\n"
 
 
-def test_what_a_kill_left_half_made_is_removed(working_folder: Path) -> None:
+def test_what_a_kill_left_half_made_is_removed(
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among the outputs, and in the system's temporary folder."""
+    monkeypatch.setenv("TMPDIR", str(working_folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(working_folder))
     code = """
 from pathlib import Path
-from medprobe.core.files import MARKER, ScratchFolder, replacing
+from medprobe.core.files import ScratchFolder, replacing
+scratch = ScratchFolder()
 with replacing(Path("outputs/models/taught")) as path:
     path.mkdir()
     print("in", flush=True)
@@ -122,12 +164,14 @@ with replacing(Path("outputs/models/taught")) as path:
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
     assert process.stdout and process.stdout.readline() == "in\n"
+    used = ScratchFolder()
     repair()
-    assert len(list(Path("outputs/models").iterdir())) == 1, "a living process is making it"
+    assert len([*working_folder.rglob(MARKER)]) == 3, "living processes use them"
     process.kill()
     process.communicate()
     repair()
-    assert not list(Path("outputs/models").iterdir())
+    assert [*working_folder.rglob(MARKER)] == [used.folder / MARKER]
+    used.remove()
 
 
 LOOK_ALIKES = (  # what people and other programs may have there, with a file in each
@@ -151,124 +195,6 @@ def test_what_only_looks_like_ours_stays(working_folder: Path) -> None:
     before = sorted(working_folder.rglob("*"))
     repair()
     assert sorted(working_folder.rglob("*")) == before
-
-
-def test_a_run_whose_record_was_never_written_is_run_again(pipeline: Path) -> None:
-    """DVC alone fails where it finds a stage's folder of records empty, then and ever after."""
-    for name in ("made", "copy", "dvc.lock"):
-        Path(name).unlink()
-    records = [*RUNS.glob("*/*/*")]
-    for record in records:
-        record.unlink()
-    with Repo() as repo, pytest.raises(ReproductionError):
-        repo.reproduce()
-    repair()
-    assert not any(record.parent.exists() for record in records)
-    with Repo() as repo:
-        assert [stage.addressing for stage in repo.reproduce()] == ["first", "second"]
-    names = sorted(RUNS.rglob("*"))
-    repair()
-    assert sorted(RUNS.rglob("*")) == names
-
-
-def test_claims_of_processes_that_are_gone_are_dropped(working_folder: Path) -> None:
-    """DVC refuses to run after a cut record, and after one whose process number is in use again."""
-    CLAIMS.parent.mkdir(parents=True)
-
-    def write(process_id: int) -> None:
-        holder = {"pid": process_id, "cmd": "dvc repro"}
-        CLAIMS.write_text(json.dumps({"write": {"a": holder}, "read": {"b": [holder]}}))
-
-    CLAIMS.write_text('{"write": {"outputs/')
-    repair()
-    assert not CLAIMS.exists()
-    write(os.getpid())
-    repair()
-    assert CLAIMS.exists(), "its process runs"
-    os.utime(CLAIMS, (0, 0))  # before this process began
-    repair()
-    assert not CLAIMS.exists()
-    killed = subprocess.Popen([sys.executable, "-c", "input()"], stdin=PIPE)
-    killed.kill()
-    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # nobody collects it yet
-    write(killed.pid)
-    repair()
-    assert not CLAIMS.exists()
-    killed.communicate()
-
-
-def test_a_stage_whose_dvc_was_killed_is_stopped(working_folder: Path) -> None:
-    """But no stage of a DVC that runs, and none that runs in another folder."""
-    code = """
-import os, subprocess, sys
-command = [sys.executable, "-c", "import signal; print('in', flush=True); signal.pause()"]
-stage = subprocess.Popen(command, env=os.environ | {"DVC_STAGE": "probe"}, cwd=sys.argv[2])
-print(stage.pid, flush=True)
-stage.wait()
-"""
-
-    def start(command: str, folder: Path) -> tuple[subprocess.Popen[str], psutil.Process]:
-        words = [sys.executable, "-c", code, command, str(folder)]
-        parent = subprocess.Popen(words, stdin=PIPE, stdout=PIPE, text=True)
-        assert parent.stdout
-        lines = {parent.stdout.readline().strip() for _ in range(2)}
-        [number] = lines - {"in"}
-        return parent, psutil.Process(int(number))
-
-    (elsewhere := working_folder / "elsewhere").mkdir()
-    parents, stages = zip(
-        *(start("dvc", working_folder), start("other", elsewhere), start("other", working_folder)),
-        strict=True,
-    )
-    repair()
-    assert psutil.wait_procs(stages[2:], timeout=60)[1] == []
-    assert [stage.is_running() for stage in stages[:2]] == [True, True]
-    for parent in parents:
-        parent.kill()
-        parent.wait()
-    repair()
-    assert psutil.wait_procs(stages[:1], timeout=60)[1] == []
-    assert stages[1].is_running()
-    stages[1].kill()
-    for parent in parents:
-        parent.communicate()
-
-
-def test_repro_waits_for_another_dvc_and_names_it(
-    working_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    CLAIMS.parent.mkdir(parents=True)
-    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=PIPE, text=True)
-    holder = {"pid": other.pid, "cmd": "dvc repro"}
-    CLAIMS.write_text(json.dumps({"write": {"a": holder}}))
-    assert not wait_for_others(os.getpgid(other.pid)), "it is one of ours"
-    ending = Timer(0.1, other.communicate, ["\n"])
-    ending.start()
-    assert wait_for_others(0)
-    assert other.poll() == 0
-    line = f"process {other.pid} (`dvc repro`) runs stages here; waiting until it ends\n"
-    assert capsys.readouterr().err == line
-    assert not wait_for_others(0)
-
-
-def test_a_scratch_folder_of_a_killed_process_leaves_the_systems_temporary_folder(
-    working_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(working_folder / "temporary"))
-    (working_folder / "temporary").mkdir()
-    code = """
-import os, tempfile
-from medprobe.core.files import ScratchFolder
-tempfile.tempdir = "temporary"
-(ScratchFolder().work / "weights").write_text("many")
-os.kill(os.getpid(), 9)
-"""
-    subprocess.run([sys.executable, "-c", code], check=False)
-    used = ScratchFolder()
-    assert len(list(Path("temporary").iterdir())) == 2
-    repair()
-    assert [path.name for path in Path("temporary").iterdir()] == [used.folder.name]
-    used.remove()
 
 
 def test_what_is_half_made_is_hidden_from_dvc_and_git(working_folder: Path) -> None:
@@ -311,72 +237,35 @@ with process_group() as group:
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
 
 
-@pytest.mark.parametrize(
-    "content", ["", "a,b\n1,2\n", f"{HEAD}C1,r,C2,many\n", f"{HEAD}é,r,C2,1\n"]
-)
-def test_facts_that_are_no_facts_are_one_line(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "facts.csv"
-    path.write_text(content, encoding="latin-1")
-    with pytest.raises(BadInput, match=r"facts\.csv: not the facts that a model has read"):
-        times_read(path, pd.DataFrame([("C1", "r", "C2")]))
-    path.write_text(f"{HEAD}C1,r,C2,3\n")
-    assert times_read(path, pd.DataFrame([("C1", "r", "C2"), ("C1", "r", "C3")]))[0] == 3
-
-
 def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
+    """Ctrl-C ends its waiting by one line; otherwise it runs when the first has ended."""
+    (tmp_path / PARTS).mkdir(parents=True)
+    (tmp_path / "params.yaml").write_text(SECTIONS)
     code = (
         "from medprobe.pipeline.repro import exclusive_lock\n"
         "with exclusive_lock():\n    print('in', flush=True)\n    input()\n"
     )
-    pipes = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
-    command = [sys.executable, "-c", code]
-    first = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
+    waiting = "from medprobe.cli import main; main(['repro'])"
+
+    def start(program: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", program]
+        pipes = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
+        return subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
+
+    first = start(code)
     assert first.stdout and first.stdout.readline() == "in\n"
-    second = subprocess.Popen(command, cwd=tmp_path, text=True, **pipes)
-    assert second.stderr
-    who = f"another `medprobe repro` is running here, process {first.pid}; waiting"
-    assert who in second.stderr.readline()
+    second, third = start(code), start(waiting)
+    for process in (second, third):
+        assert process.stderr
+        who = f"another `medprobe repro` is running here, process {first.pid}; waiting"
+        assert who in process.stderr.readline()
+    third.send_signal(signal.SIGINT)
+    assert third.communicate(timeout=60)[1] == "stopped; what was finished is kept\n"
+    assert third.returncode == 128 + signal.SIGINT
     first.kill()  # the lock dies with it
     assert second.stdout and second.stdout.readline() == "in\n"
     second.communicate("\n")
     first.communicate()
-
-
-def test_a_repro_that_waits_for_another_is_stopped_by_one_line(tmp_path: Path) -> None:
-    (tmp_path / places.PARTS).mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text(SECTIONS)
-    with FileLock(tmp_path / places.REPRO):
-        code = "from medprobe.cli import main; main(['repro'])"
-        command = [sys.executable, "-c", code]
-        waiting = subprocess.Popen(command, cwd=tmp_path, text=True, stderr=PIPE)
-        assert waiting.stderr and "waiting until it ends" in waiting.stderr.readline()
-        waiting.send_signal(signal.SIGINT)
-        _, rest = waiting.communicate(timeout=60)
-    assert rest == "stopped; what was finished is kept\n"
-    assert waiting.returncode == 128 + signal.SIGINT
-
-
-def test_ctrl_c_ends_a_repro_that_wrote_dvc_yaml_again(working_folder: Path) -> None:
-    """What writes it imports polars, after whose import a waiting call is not interrupted."""
-    code = """
-import socket
-from contextlib import nullcontext
-from medprobe.pipeline import repro
-ends = socket.socketpair()
-repro.repair = lambda: None
-repro.wait_for_others = lambda group: None
-repro.find_stale_stages = lambda tidy: ["train"]
-repro.write_outdated = lambda stages: bool(__import__("polars"))
-repro.fork_server.start = lambda variables, group: nullcontext({})
-repro._dvc = lambda *arguments: (print("in", flush=True), ends[0].recv(1))
-repro.repro(1)
-"""
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=PIPE, stderr=PIPE, text=True)
-    assert process.stdout
-    assert any(line == "in\n" for line in process.stdout)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode
 
 
 @pytest.fixture
@@ -435,25 +324,27 @@ def test_a_full_disk_under_a_library_is_one_line(
     assert result.output.count("\n") == 1
 
 
-def test_what_torch_writes_says_when_there_is_no_room(
+def test_a_stage_on_a_full_disk_ends_by_one_line_and_leaves_its_outputs_as_they_were(
     working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = {"model": torch.nn.Linear(300, 300).state_dict()}
-    problem = r"File too large: 'outputs/parts/state.pt'"
-    with small_files(monkeypatch), pytest.raises(OSError, match=problem):  # noqa: SIM117
-        with replacing(Path("outputs/parts/state.pt")) as scratch:
-            write_state(state, scratch)
-    assert [*Path("outputs/parts").iterdir()] == []
+    Path("data/tables").mkdir(parents=True)
+    Path("params.yaml").write_text(
+        f"{SECTIONS}benchmarks: {{table: {{own: {{facts: tables/facts.csv}}}}}}\n"
+    )
 
+    def write(rows: int) -> None:
+        facts = [f"drug {n},treats,ailment {n % 12},Drug {n} treats [Y] ." for n in range(rows)]
+        lines = ["subject,relation,object,prompt", *facts]
+        Path("data/tables/facts.csv").write_text("\n".join(lines))
 
-def test_an_error_of_mlflows_database_is_raised_and_not_printed_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    client = store.connect()
-    with sqlite3.connect("mlruns/mlflow.db") as database:
-        database.execute("DROP TABLE metrics")
-        database.execute("DROP TABLE runs")
-    with pytest.raises(Exception, match="no such table"):
-        client.search_runs(["0"])
-    assert "Traceback" not in capfd.readouterr().err
+    command = ["build", "--benchmark", "own"]
+    write(36)
+    assert CliRunner().invoke(main, command).exit_code == 0
+    before = {path: path.read_bytes() for path in Path().rglob("outputs/**/*") if path.is_file()}
+    write(20_000)
+    with small_files(monkeypatch):
+        result = CliRunner().invoke(main, command)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert "outputs/benchmarks/own: No space left on device; make room and run" in result.output
+    after = {path: path.read_bytes() for path in Path().rglob("outputs/**/*") if path.is_file()}
+    assert after == before

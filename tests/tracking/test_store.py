@@ -298,3 +298,16 @@ def test_a_store_is_made_whole_or_not_at_all(
         connect()
     assert {path.name for path in Path("mlruns").iterdir()} == {".lock"}
     assert len(connect().search_experiments()) == 1
+
+
+def test_an_error_of_mlflows_database_is_raised_and_not_printed_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = connect()
+    with sqlite3.connect("mlruns/mlflow.db") as database:
+        database.execute("DROP TABLE metrics")
+        database.execute("DROP TABLE runs")
+    with pytest.raises(Exception, match="no such table"):
+        client.search_runs(["0"])
+    assert "Traceback" not in capfd.readouterr().err

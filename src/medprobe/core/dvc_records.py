@@ -113,13 +113,18 @@ def _text(path: Path) -> str:
             return ""
         except (OSError, ValueError):
             continue
-        if is_whole(text):
+        if _is_whole(text):
             return text
     return ""
 
 
-def is_whole(text: str) -> bool:
-    """Return whether the text of a file of DVC's is whole.
+def is_cut() -> bool:
+    """Return whether dvc.lock is incomplete, and nobody completes it."""
+    return LOCK.is_file() and not _text(LOCK)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether the text of a file of DVC's is whole.
 
     DVC writes in place, so that a kill, or reading it meanwhile, leaves a line without its end or a
     key without its value. What is lost after a whole line DVC makes good itself: it runs the stage

@@ -1,11 +1,13 @@
-"""`medprobe clean`: outputs of stages that dvc.yaml no longer has.
+"""`medprobe clean`: outputs of stages that dvc.yaml no longer has; and what a kill left half-made.
 
 A stage goes when a name is taken out of params.yaml. `medprobe repro` removes its outputs if DVC's
 cache has them: stages that compare results depend on folders, which would count them.
 """
 
 import shutil
+import tempfile
 from collections.abc import Collection, Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,12 +15,27 @@ from rich.filesize import decimal
 
 from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import size
+from medprobe.core.files import SCRATCH, remove_leftovers, size
 from medprobe.core.params import Params
 from medprobe.pipeline import terminal
 
 OUTPUTS: Final = Path("outputs")
 LEFTOVERS: Final = "No longer in params.yaml"
+
+
+def repair() -> None:
+    """Remove what killed processes left half-made.
+
+    Raises:
+        BadInput: dvc.lock is incomplete, as a kill or a full disk can leave it.
+    """
+    in_outputs = [folder.rglob(f"{SCRATCH}*") for folder in (OUTPUTS, places.METRICS)]
+    folders = (Path(), Path("mlruns"), Path(tempfile.gettempdir()))
+    remove_leftovers(chain(*in_outputs, *(folder.glob(f"{SCRATCH}*") for folder in folders)))
+    if dvc_records.is_cut():
+        problem = "incomplete, after a killed process or a full disk"
+        remedy = "if no dvc is running, delete it: DVC restores the results from its cache"
+        raise BadInput(dvc_records.LOCK, problem, remedy)
 
 
 def leftovers() -> list[Path]:

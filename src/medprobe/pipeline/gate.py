@@ -15,8 +15,8 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params, find_settings
 from medprobe.gate.page import page
 from medprobe.pipeline import fork_server
+from medprobe.pipeline.clean import repair
 from medprobe.pipeline.doctor import list_sources, missing_sources
-from medprobe.pipeline.repair import repair
 from medprobe.pipeline.repro import exclusive_lock, process_group
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages
 

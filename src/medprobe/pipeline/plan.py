@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from medprobe.backends import read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
 from medprobe.core.progress import duration
 from medprobe.pipeline import timings
+from medprobe.pipeline.clean import repair
 from medprobe.pipeline.outdated import write_outdated
 from medprobe.pipeline.outputs import to_json
-from medprobe.pipeline.repair import check_lock, repair
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
 CERTAIN: Final = "These stages run: their code, parameters or inputs have changed."
@@ -26,7 +24,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     Stages of the first group run in any case. Stages of the second run only if a stage before them
     changes their inputs.
     """
-    repair_unless_running()
+    repair()
     stages = find_stale_stages()
     if write_outdated(stages):
         stages = find_stale_stages()
@@ -57,20 +55,6 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             print(summary([times[name] for name in names], verb), end="\n\n")
     if not stages:
         print("All stages are up to date.")
-
-
-def repair_unless_running() -> None:
-    """Repair what a killed process left, unless a `medprobe repro` is running.
-
-    Raises:
-        BadInput: if dvc.lock is incomplete.
-    """
-    places.PARTS.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(places.REPRO, timeout=0):
-            repair()
-    except Timeout:
-        check_lock()
 
 
 def requests(stage: Stage, params: Params) -> str:

@@ -19,8 +19,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import print_above
 from medprobe.pipeline import fork_server
+from medprobe.pipeline.clean import repair
 from medprobe.pipeline.outdated import write_outdated
-from medprobe.pipeline.repair import repair, wait_for_others
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
 LOOKING: Final = "looking for stages that data, settings or code made stale"
@@ -41,7 +41,6 @@ def repro(jobs: int) -> None:
     with exclusive_lock(), process_group() as group:
         print_above(LOOKING)
         repair()
-        wait_for_others(group)
         stages = find_stale_stages(tidy=True)
         if write_outdated(stages):
             stages = find_stale_stages(tidy=True)
@@ -130,15 +129,13 @@ def _cores() -> int:
 
 
 def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
-    """Run `dvc repro`, again if it failed while another DVC, which can be in its way, ran here."""
+    """Run `dvc repro`."""
     command = ["--wait-for-lock", "repro", *arguments]
     status = fork_server.run("dvc", command, environment)
     if status is None:
         dvc = [*fork_server.DVC, *command]
         with subprocess.Popen(dvc, env=environment, process_group=group) as process:
             status = process.wait()
-    if status and wait_for_others(group):
-        _dvc(arguments, environment, group)
-    elif status:
+    if status:
         problem = "a stage failed (see DVC's message above)"
         raise BadInput("dvc repro", problem, "fix it and run the command again")
