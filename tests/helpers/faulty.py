@@ -8,7 +8,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from helpers import ROOT
 from medprobe.core.executor import Executor, Job
+
+# Where workers find this file: a process that Ray starts has nothing of pytest's path.
+WORKERS_PATH = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
 
 
 class Counted:

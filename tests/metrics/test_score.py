@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.pickled import from_copies
 from helpers.toy_project import METADATA, NAMED, predictions, project, ranked, score_once
 from medprobe import metrics
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import in_this_process
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
 from medprobe.core.tables import read_predictions, read_table, write_predictions
@@ -407,3 +409,11 @@ def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
     rows = table[table["subset"] == "full - negative"].set_index("method_a")
     assert rows["difference"].to_dict() == {"x": 1, "x:copy": 0}
     assert rows["p"].to_dict() == {"x": 2 / 2**8, "x:copy": 1}
+
+
+def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
+    tables = [
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=executor)
+        for executor in (in_this_process, from_copies)
+    ]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)

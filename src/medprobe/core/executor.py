@@ -22,12 +22,11 @@ START_SECONDS: Final = 4.0  # about what a process needs to import the libraries
 
 
 class Job(NamedTuple):
-    """One call of the work function. Paths are relative to the project's folder."""
+    """One call of the work function, in the project's folder or in another process there."""
 
     name: str  # in errors
     argument: Any
     reads: tuple[Path, ...] = ()  # files and folders that it needs
-    writes: tuple[Path, ...] = ()  # files and folders that it makes
     retry_arguments: tuple[Any, ...] = ()  # of the 2nd and 3rd try, after a worker was lost
 
 
@@ -35,7 +34,8 @@ class Executor(Protocol):
     """What calls `work` with the argument of each job, wherever that is.
 
     Yields `(index of the job, result)` in the order in which the jobs end. A worker on another
-    machine gets a pickled copy of `work`, keeps it from job to job, and does one job at a time.
+    machine shares the project's folder. It gets a pickled copy of `work`, keeps it from job to job,
+    and does one job at a time.
     """
 
     def __call__(

@@ -1,8 +1,17 @@
-"""Work on a Ray cluster: the same bytes as here, whatever happens to workers and nodes."""
+"""Work on a Ray cluster: the same bytes as here, whatever happens to workers and nodes.
+
+`make cluster` installs Ray and runs this file.
+"""
 
 import os
+import pickle
+import re
 import secrets
 import shutil
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -14,15 +23,17 @@ import pytest
 import yaml
 
 from helpers import probing
-from helpers.faulty import Faulty
+from helpers.faulty import WORKERS_PATH, Counted, Faulty
+from helpers.pickled import contents
 from helpers.project import SMALL, Project
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables
-from medprobe.extensions.cluster.executor import RAY_SETTINGS, Cluster
-from medprobe.extensions.cluster.files import pack
+from medprobe.extensions.cluster import executor as ray_executor
+from medprobe.extensions.cluster.executor import RAY_SETTINGS, facts
+from medprobe.extensions.cluster.settings.ray import open_cluster
 from medprobe.papers.medlama.rewiring import SENTENCES as SETS
 from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
 from medprobe.papers.medlama.stages.rewire import rewire
@@ -30,10 +41,8 @@ from medprobe.pipeline.stages.probe import probe
 from papers.diskne import test_classifier
 from papers.medlama import test_rewire
 
-pytestmark = pytest.mark.skipif(not find_spec("ray"), reason="the extra `ray` is not installed")
-
 RAY = EngineParams(device="cpu", executor="ray")
-NODE = {"num_cpus": 1, "memory": 8 * 2**30, "object_store_memory": 80 * 2**20}
+NODE = {"num_cpus": 1, "num_gpus": 2, "memory": 8 * 2**30, "object_store_memory": 80 * 2**20}
 # What contains the executor's name: the parameters, and the records of how a result was made.
 DATED = ("params.yaml", "outputs/runs", "reports")
 METHODS: dict[str, Any] = {
@@ -60,9 +69,10 @@ def params(executor: str) -> Params:
 def nodes() -> Iterator[Callable[[], None]]:
     """A cluster of two nodes with one CPU each, beside a head with none; called, it makes them two
     again."""
-    seen = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    if not find_spec("ray"):
+        pytest.skip("the extra `ray` is not installed")
     patch = pytest.MonkeyPatch()
-    patch.setenv("PYTHONPATH", os.pathsep.join(seen))  # the workers import `faulty`
+    patch.setenv("PYTHONPATH", WORKERS_PATH)
     for name, value in RAY_SETTINGS.items():
         patch.setenv(name, value)
     patch.setenv("RAY_AUTH_MODE", "token")
@@ -133,7 +143,7 @@ def rewired(executor: Executor) -> dict[str, bytes]:
     name = "local" if executor is in_this_process else "ray"
     rewire("bert", "set-0", params(name), None, executor)
     losses = {"losses": (LOSSES / "bert/set-0.csv").read_bytes()}
-    return losses | pack(REWIRED / "bert/set-0")
+    return losses | contents(REWIRED / "bert/set-0")
 
 
 @contextmanager
@@ -144,15 +154,28 @@ def without_parts() -> Iterator[None]:
     yield
 
 
-def test_a_node_lost_in_the_middle_of_probing(project: Path) -> None:
+@contextmanager
+def faulty_cluster(folder: Path, faults: dict[int, str]) -> Iterator[Faulty]:
+    """A cluster with faults in some jobs, by their numbers."""
+    with open_cluster(RAY) as cluster:
+        yield Faulty(cluster, folder, faults)
+
+
+def test_a_part_that_fails_or_is_lost_with_its_node_is_done_again(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     predictions = probed("mask_average", "toy", in_this_process)
-    with without_parts(), Cluster(RAY) as cluster:
-        faulty = Faulty(cluster, project / "begun", {2: "node"})
+    with without_parts(), faulty_cluster(project / "begun", {0: "error", 3: "node"}) as faulty:
         assert probed("mask_average", "toy", faulty) == predictions
-    assert faulty.begun == 4 + 1  # relations, and the one that was lost
-    workers = [worker for worker in cluster.staff.former if worker.jobs]
-    assert sum(len(worker.jobs) for worker in workers) == 4
-    assert all(worker.tokens > 0 and 0 < worker.seconds < worker.held for worker in workers)
+        assert faulty.begun == 4 + 2  # relations, and those that were done again
+        totals = faulty.executor.totals
+    assert totals["jobs"] == 4 and totals["tokens"] > 0
+    lines = capsys.readouterr().err.splitlines()
+    problems = [r"failed \(RuntimeError: a fault\)", "its worker was lost"]
+    for problem in problems:
+        pattern = rf"bert, mask_average, toy: r\d/all: {problem} on .+; this part is done again"
+        assert len([line for line in lines if re.fullmatch(pattern, line)]) == 1
+    assert re.fullmatch(r"cpu.*: \d workers, 4 jobs, \d+ tokens", lines[-1])
 
 
 def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
@@ -160,61 +183,144 @@ def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
 ) -> None:
     here = rewired(in_this_process)
     ranked = probed("contrastive", "toy", in_this_process)
-    with without_parts(), Cluster(RAY) as cluster:
-        faulty = Faulty(cluster, project / "begun", {1: "node"})
+    with without_parts(), faulty_cluster(project / "begun", {1: "node"}) as faulty:
         assert rewired(faulty) == here
         assert faulty.begun == 3 + 1  # of the three stretches between checkpoints one was lost
-        assert probed("contrastive", "toy", cluster) == ranked
+        assert probed("contrastive", "toy", faulty.executor) == ranked
 
 
-def test_a_part_that_fails_once_or_whose_worker_is_killed_is_done_again(project: Path) -> None:
-    predictions = probed("mask_average", "toy", in_this_process)
-    with without_parts(), Cluster(RAY) as cluster:
-        faulty = Faulty(cluster, project / "begun", {0: "error", 2: "worker"})
-        assert probed("mask_average", "toy", faulty) == predictions
-    assert faulty.begun == 4 + 2
-
-
+@pytest.mark.parametrize(
+    ("fault", "message"), [("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")]
+)
 def test_a_part_that_always_fails_is_named_and_ray_prints_nothing(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str], fault: str, message: str
 ) -> None:
-    for fault, message in (("error", r"failed \(RuntimeError: a fault\)"), ("worker", "was lost")):
-        faults = dict.fromkeys(range(20), fault)
-        with without_parts(), Cluster(RAY) as cluster:
-            faulty = Faulty(cluster, project / fault, faults)
-            with pytest.raises(
-                BadInput, match=f"bert, mask_average, toy: r[1-4]/all: .*{message} .*3"
-            ):
-                probed("mask_average", "toy", faulty)
-        assert not places.PREDICTIONS.exists()
+    problem = f"bert, mask_average, toy: r[1-4]/all: .*{message} 3 times, at last on"
+    faults = dict.fromkeys(range(20), fault)
+    with (
+        faulty_cluster(project / "begun", faults) as faulty,
+        pytest.raises(BadInput, match=problem),
+    ):
+        probed("mask_average", "toy", faulty)
+    assert not places.PREDICTIONS.exists()
     assert "raylet" not in capsys.readouterr().out
 
 
-def test_a_driver_that_comes_back_finds_what_was_finished(project: Path) -> None:
-    predictions = probed("mask_average", "toy", in_this_process)
+def retried(arguments: Any) -> int:
+    """Work that ends its worker where it is asked for too much."""
+    if arguments > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return arguments
 
-    class Stopped(Exception):
-        """Stands for a kill."""
 
-    def stopping(executor: Executor) -> Executor:
-        def run(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
-            for number, result in enumerate(executor(work, jobs)):
-                if number == 2:
-                    raise Stopped
-                yield result
+def test_a_job_that_cost_workers_is_asked_for_otherwise(nodes: Callable[[], None]) -> None:
+    with open_cluster(RAY) as cluster:
+        job = Job("one", 3, retry_arguments=(2, 1))
+        assert list(cluster(retried, [job])) == [(0, 1)]
 
-        return run
 
-    with without_parts():
-        with Cluster(RAY) as cluster, pytest.raises(Stopped):
-            probed("mask_average", "toy", stopping(cluster))
-        with Cluster(RAY) as cluster:
-            faulty = Faulty(cluster, project / "begun", {})
-            assert probed("mask_average", "toy", faulty) == predictions
-        assert faulty.begun == 2
-        assert (
-            probed("mask_average", "toy", Cluster(RAY)) == predictions
-        )  # which asks for no worker
+def test_a_worker_of_other_code_is_refused(
+    nodes: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(home: Path, libraries: Sequence[str]) -> dict[str, str]:
+        return facts(home, libraries) | {"medprobe's code": "other"}
+
+    monkeypatch.setattr(ray_executor, "facts", other)
+    with (
+        open_cluster(RAY) as cluster,
+        pytest.raises(BadInput, match=r"code is .+, and other"),
+    ):
+        list(cluster(abs, [Job("one", 1)]))
+
+
+def no_pickle(argument: int) -> Any:
+    """Work whose result no pickle holds."""
+    return (number for number in range(argument))
+
+
+def no_import() -> None:
+    """What a worker that lacks a package does with its work."""
+    raise ModuleNotFoundError("No module named 'lacking'")
+
+
+class Lacking:
+    """Work that no worker can take up."""
+
+    def __reduce__(self) -> Any:
+        return no_import, ()
+
+    def __call__(self, argument: Any) -> None:
+        """Do nothing."""
+
+
+def test_what_workers_cannot_take_or_give_is_named(nodes: Callable[[], None]) -> None:
+    with open_cluster(RAY) as cluster:
+        with pytest.raises(BadInput, match=r"one: failed \(TypeError: .* 3 times, at last on"):
+            list(cluster(no_pickle, [Job("one", 1)]))
+        with pytest.raises(BadInput, match=r"no worker starts .*No module named 'lacking'"):
+            list(cluster(Lacking(), [Job("one", 1)]))
+
+
+def test_what_a_broken_off_call_left_is_not_waited_for(nodes: Callable[[], None]) -> None:
+    jobs = [Job(f"part {number}", number) for number in range(9)]
+    with open_cluster(RAY) as cluster:
+        next(iter(cluster(abs, jobs)))
+        assert sorted(cluster(abs, jobs[7:])) == [(0, 7), (1, 8)]
+
+
+def gpus(_: Any) -> str:
+    """Work: the GPUs that Ray gave."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
+def test_a_worker_whose_model_is_spread_has_all_gpus_of_a_node(nodes: Callable[[], None]) -> None:
+    for device, number in (("spread", 2), ("auto", 1), ("cpu", 0)):
+        engine = EngineParams(device=device, executor="ray")
+        with open_cluster(engine) as cluster:
+            [(_, given)] = cluster(gpus, [Job("one", 1)])
+        assert len([*filter(None, given.split(","))]) == number
+
+
+def test_an_address_without_a_head_and_too_small_nodes_are_refused_at_once(
+    nodes: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    with open_cluster(RAY) as cluster, pytest.raises(BadInput, match="no node has 64 CPUs"):
+        list(cluster(abs, [Job("one", 1)]))
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and nothing listens there
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(BadInput, match=f"{address}: no Ray cluster"):
+            ray_executor.connect(address)
+
+
+def test_the_project_folder_is_that_of_the_nodes(tmp_path: Path) -> None:
+    """Another folder at the same path is told by its number."""
+    here = facts(tmp_path, ["click"])
+    assert here == facts(tmp_path, ["click"])
+    tmp_path.rename(tmp_path.with_name("before"))
+    assert facts(tmp_path, ["click"]) != here
+    tmp_path.mkdir()
+    assert facts(tmp_path, ["click"]) != here
+
+
+def test_other_processes_can_import_what_these_tests_send() -> None:
+    """Where Ray is not installed, the other tests do not run, and nothing else would say so."""
+    command = [sys.executable, "-c", "import pickle, sys; pickle.load(sys.stdin.buffer)"]
+    work = pickle.dumps(Counted(abs, Path(), {}))
+    environment = os.environ | {"PYTHONPATH": WORKERS_PATH}
+    subprocess.run(command, env=environment, input=work, check=True, cwd="/")
+
+
+def test_ray_is_imported_where_it_is_asked_for_and_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = f"import sys, medprobe.cli, {ray_executor.__name__}; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with open_cluster(RAY) as cluster, pytest.raises(BadInput, match="Ray is not installed"):
+        list(cluster(abs, [Job("one", 1)]))
 
 
 def test_the_pipeline_has_the_same_lock_with_and_without_a_cluster(

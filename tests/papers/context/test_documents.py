@@ -8,10 +8,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from extensions.cluster.remote_executor import run_remotely
+from helpers.pickled import contents, from_copies
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
-from medprobe.extensions.cluster.files import pack
 from medprobe.papers.context import documents, notes
 from medprobe.papers.context.documents import Index, Resource, open_index
 
@@ -114,9 +113,9 @@ def test_shares_of_many_files_are_scanned_by_workers_elsewhere_too(
     resource = Resource(form="texts", path=Path("many"))
     here, remote = (
         open_index("many", resource, Path("data"), NAMES, Path(name), executor=executor)
-        for name, executor in (("here", in_this_process), ("there", run_remotely))
+        for name, executor in (("here", in_this_process), ("there", from_copies))
     )
-    assert pack(remote.folder) == pack(here.folder)
+    assert contents(remote.folder) == contents(here.folder)
     assert len(list(here.folder.iterdir())) > 3  # shares, and what is known of all
     tables = make(data)
     counted = ("documents", "kept", "mentions", "skipped")

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extensions.cluster.remote_executor import run_remotely
 from helpers import gate_helpers
+from helpers.pickled import contents, from_copies
 from helpers.reading import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
-from medprobe.extensions.cluster.files import pack
 from medprobe.papers.template_free import lipid as released
 from medprobe.papers.template_free.benchmarks import lipid, lipid_released
 from medprobe.papers.template_free.benchmarks.lipid.rules import (
@@ -281,8 +280,8 @@ def test_what_workers_elsewhere_read_is_built_alike(
     second = [record(1, "Aspirin is new.", version=2), record(3, "BRX2 acts.", date="2021-01-01")]
     third = ["<DeleteCitation><PMID>2</PMID></DeleteCitation>", record(1, "Aspirin is old.")]
     build(Path("data"), first, second, third).write(Path("here"))
-    lipid.build(Path("data"), lipid.Settings(), 0, run_remotely).write(Path("there"))
-    assert pack(Path("there")) == pack(Path("here"))
+    lipid.build(Path("data"), lipid.Settings(), 0, from_copies).write(Path("there"))
+    assert contents(Path("there")) == contents(Path("here"))
 
 
 def test_appearances_of_entities(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def _open_whole(
         listed = READERS[resource.form].list_files(path, skipped)
         for number, share in enumerate(_shares(listed)):
             out = scratch / str(number)
-            jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share, (out,)))
+            jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share))
         counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
         categories: Counter[str] = Counter()
         scanner = _Scanner(resource.form, resource.categories, names)

@@ -10,15 +10,18 @@ from medprobe.core.params import EngineParams, Settings
 
 @contextmanager
 def open_cluster(engine: EngineParams) -> Iterator[Executor]:
-    """Provide the cluster. At the end its workers stop, and their costs are printed."""
+    """Provide the cluster. At the end its workers stop, and what they did is printed."""
     import click
 
     from medprobe.extensions.cluster.executor import Cluster
 
-    with Cluster(engine) as cluster:
+    cluster = Cluster(engine)
+    try:
         yield cluster
-    for line in cluster.staff.costs():
-        click.echo(line, err=True)
+    finally:
+        cluster.dismiss()
+    if cluster.devices:
+        click.echo(cluster.summary(), err=True)
 
 
 SETTINGS: Final = Settings[None]("ray", executor=open_cluster)

@@ -142,7 +142,7 @@ def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) 
         if start < end or end == settings.steps:
             name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {end}"
             previous = [parts / f"step-{start}"] if start else []
-            yield Job(name, end, (folder, sentences, *previous), (parts / f"step-{end}",))
+            yield Job(name, end, (folder, sentences, *previous))
 
 
 @dataclass
