@@ -108,11 +108,10 @@ class Cluster:
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
-        """Run the jobs on the cluster's workers; see `core.executor.Executor`.
+        """Run the jobs; see `core.executor.Executor`.
 
         Raises:
-            BadInput: there is no cluster, no node is large enough, a worker has other versions than
-                this process, or a part is given up.
+            BadInput: there is no cluster, a worker cannot be used, or a part is given up.
         """
         if not jobs:
             return
@@ -164,9 +163,7 @@ class _Call:
         self.work = ray.put(pickle.dumps(work))
         self.facts = facts(Path.cwd(), [*pinned_versions(), "ray"])
         self.threads = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0] or 1)
-        largest = max(
-            (size(path) for path in {path for job in jobs for path in job.reads}), default=0
-        )
+        largest = max((size(path) for job in jobs for path in job.reads), default=0)
         self.needs = {"CPU": self.threads, "GPU": self._gpus(), "memory": GIB + WEIGHTS * largest}
         if not self._room():
             problem = f"no node has {self.threads} CPUs, {self.needs['GPU']} GPUs and"
