@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from helpers.damage import Reader, file
-from medprobe.papers.template_free import entities, lama, lipid, pubmed
+from medprobe.papers.template_free import entities, lama, pubmed
+from medprobe.papers.template_free.benchmarks import lipid_released
 
 
 def _pubmed(folder: Path) -> object:
@@ -24,7 +25,7 @@ READERS: Final[dict[str, Reader]] = {
     "PubMed": ("pubmed/*.xml.gz", lambda d: _pubmed(d / "pubmed")),
     "an entity list": file("entities/chemicals.txt", entities.read_names),
     "CHEMDNER": file("entities/c.annotations.txt", entities.read_names),
-    "LIPID's prompts": file("released/LIPID.json", lipid.read),
+    "LIPID's prompts": file("released/LIPID.json", lipid_released.read),
 }
 
 

@@ -15,9 +15,9 @@ from helpers.pickled import contents, from_copies
 from helpers.reading import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
-from medprobe.papers.template_free import lipid as released
 from medprobe.papers.template_free.benchmarks import lipid, lipid_released
-from medprobe.papers.template_free.benchmarks.lipid.rules import (
+from medprobe.papers.template_free.benchmarks import lipid_released as released
+from medprobe.papers.template_free.benchmarks.lipid import (
     KEYWORDS,
     OURS,
     PAPER,

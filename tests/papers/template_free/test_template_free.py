@@ -27,11 +27,15 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.results import COMPARISON, prediction_tables, score_table, to_rows
 from medprobe.papers.biolama.benchmarks import biolama
 from medprobe.papers.template_free import comparison_run
-from medprobe.papers.template_free.analyses import model_groups, perplexities, predicted, ranks
+from medprobe.papers.template_free.analyses import predicted, ranks
 from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.by_query import QueryScores
-from medprobe.papers.template_free.analyses.cut_off import cut_off
-from medprobe.papers.template_free.analyses.data_sets import PAPER, DataSet, data_sets
+from medprobe.papers.template_free.analyses.data_sets import PAPER, DataSet, cut_off, data_sets
+from medprobe.papers.template_free.analyses.scores import (
+    correlate,
+    correlate_prompts,
+    select_points,
+)
 from medprobe.papers.template_free.benchmarks import lama, lipid
 from medprobe.papers.template_free.sections.template_free import PREFIX, chapter
 from medprobe.pipeline import check
@@ -265,7 +269,7 @@ def test_a_model_that_is_not_averaged_moves_no_ranks() -> None:
 def test_groups_are_compared_over_the_same_queries() -> None:
     about = {"v": "general", "w": "general", "y": "biomedical", "z": "biomedical"}
     scores, params = many_models(**{name: {"group": group} for name, group in about.items()})
-    means, differences = model_groups.compare_groups(scores, params, counts_all)
+    means, differences = ranks.compare_groups(scores, params, counts_all)
     by_group = means.set_index(["name", "group"])
     assert by_group.loc[("set 0", "general"), ["models", "value"]].tolist() == [2, 9 / 40]
     row = differences.set_index("name").loc["set 0"]
@@ -292,7 +296,7 @@ def test_a_large_model_is_compared_with_its_smaller_one() -> None:
     scores, params = many_models(z={"larger_than": "v"})
     by_set = pd.DataFrame({"name": "set 0", "model": ["v", "z"], "perplexity": [5.0, 9.0]})
     sizes = {"v": 110_000_000, "z": 340_000_000}
-    table = model_groups.compare_sizes(scores, by_set, params, sizes).set_index("name")
+    table = ranks.compare_sizes(scores, by_set, params, sizes).set_index("name")
     row = table.loc["set 0"]
     assert (row["smaller"], row["larger"]) == ("v", "z")
     assert (row["parameters_smaller"], row["perplexity_larger"]) == (110_000_000, 9.0)
@@ -306,7 +310,7 @@ def test_models_are_listed_by_size_and_their_means_are_by_kind() -> None:
     rows += [("set 0", "subset-0", "w", 0.4), ("set 1", "subset-1", "w", 0.6)]
     by_set = pd.DataFrame(rows, columns=["name", "subset", "model", "acc_at_1"])
     models = params.models.all()
-    table = model_groups.describe_models(
+    table = ranks.describe_models(
         by_set.assign(kind="template-free"),
         params,
         {"w": 7},
@@ -324,7 +328,7 @@ def test_prompts_that_a_model_finds_likely_are_answered() -> None:
     item = scores[0]
     item.perplexity["v"] = np.where(item.accuracy["v"] > 0, 2.0, 50.0) + np.arange(40) / 40
     item.perplexity["w"] = np.where(np.arange(40) % 2, np.nan, 3.0 + np.arange(40))
-    table = perplexities.correlate_prompts(scores, params).set_index("model")
+    table = correlate_prompts(scores, params).set_index("model")
     assert table.loc["v", "rho"] < -0.5 and table.loc["v", "high_rho"] < 0
     assert table.loc["v", "prompts"] == 40 and table.loc["w", "prompts"] == 20
     x, y = np.log(item.perplexity["v"]), item.accuracy["v"]
@@ -338,7 +342,7 @@ def test_of_two_perplexities_r_and_rho_are_one_number(hits: int, likely: int, ot
     item = replace(scores[0], cluster=pd.Series(range(12)))
     item.accuracy = {"v": (np.arange(12) < hits).astype(float)}
     item.perplexity = {"v": np.where(np.arange(12) < likely, 1.5, other)}
-    [row] = perplexities.correlate_prompts([item], params).to_dict("records")
+    [row] = correlate_prompts([item], params).to_dict("records")
     for end in ("", "low_", "high_"):
         assert row[f"{end}r_log"] == pytest.approx(row[f"{end}rho"], abs=1e-6, nan_ok=True)
 
@@ -392,7 +396,7 @@ def test_perplexity_is_set_against_accuracy(results: Results) -> None:
             "perplexity": [1.0, 2.0, 3.0],
         }
     )
-    row = perplexities.correlate(points).iloc[0]
+    row = correlate(points).iloc[0]
     assert [row["r"], row["rho"]] == pytest.approx([-1, -1]) and row["p"] < 0.01
     assert row["r_log"] == pytest.approx(-0.9888, abs=1e-4)
 
@@ -412,9 +416,9 @@ def test_figure_2_leaves_a_model_out_of_one_data_set() -> None:
             "perplexity": [40.0, 6360.65, 20.0, 60.0],
         }
     )
-    points = perplexities.select_points(table, lambda name, subset: models[name].counts_in(subset))
+    points = select_points(table, lambda name, subset: models[name].counts_in(subset))
     assert points["perplexity"].tolist() == [40.0, 20.0, 60.0]
-    assert len(perplexities.select_points(table, counts_all)) == 4
+    assert len(select_points(table, counts_all)) == 4
 
 
 def test_a_subset_that_no_data_set_has_is_refused() -> None:

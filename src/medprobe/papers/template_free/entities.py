@@ -3,6 +3,9 @@
 A list has names and nothing else: no columns, marks, header or comments, since no text has these
 with a name. It may hold no name twice. Names of up to three characters are told apart by case
 ("CAT" and "cat"), longer ones are not.
+
+Also the longest sentence that becomes a query: every model must be able to read every query, since
+models are compared over the same ones.
 """
 
 from collections import Counter
@@ -10,9 +13,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from pydantic import Field
+
 from medprobe.core.errors import BadInput, quote
+from medprobe.core.settings import Section
 from medprobe.gate.damage import NO_NAME, find_fault, find_frames
 from medprobe.sources.records import Count, Name, Record, read_lines, validate
+
+TOO_LONG: Final = "too_long"  # the rule's name
+
+
+class SentenceSettings(Section):
+    """Settings of every builder whose prompts are sentences of other people's text."""
+
+    max_words: int | None = Field(300, gt=0)
+    """The most words of a sentence. A longer one is no query, and is counted as `too_long`. Models
+    of 512 tokens read 300 words; choose fewer for models that read less. Empty: no limit."""
+
+
+def is_too_long(text: str, max_words: int | None) -> bool:
+    """Return whether a sentence has more words, separated by blanks, than allowed.
+
+    >>> is_too_long("Rust is made of [Y] .", 5), is_too_long("Rust is made of [Y] .", None)
+    (True, False)
+    """
+    return max_words is not None and len(text.split()) > max_words
+
 
 CASE_MATTERS_UP_TO: Final = 3  # characters of a name
 GET: Final = "put a list there, one name per line"

@@ -1,4 +1,8 @@
-"""All analyses of template-based against template-free probing, as tables."""
+"""All analyses of template-based against template-free probing (Shaier et al.), as tables.
+
+Accuracies are those of entity ranking over a data set's own entities (`mask_average`); no model is
+run.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,16 +11,9 @@ import pandas as pd
 
 from medprobe.core.params import Params
 from medprobe.core.spreadsheets import read_csv
-from medprobe.papers.template_free.analyses import (
-    model_groups,
-    perplexities,
-    predicted,
-    ranks,
-    scores,
-)
+from medprobe.papers.template_free.analyses import predicted, ranks, scores
 from medprobe.papers.template_free.analyses.by_query import read_scores
-from medprobe.papers.template_free.analyses.cut_off import cut_off
-from medprobe.papers.template_free.analyses.data_sets import data_sets, forms
+from medprobe.papers.template_free.analyses.data_sets import cut_off, data_sets, forms
 
 
 def analyses(
@@ -51,27 +48,27 @@ def analyses(
     sizes = parameters or {}
     by_set = scores.per_data_set(comparison, sets)
     by_query = read_scores(predictions, benchmarks, sets, params)
-    points = perplexities.select_points(by_set, counted)
+    points = scores.select_points(by_set, counted)
     named = predicted.count_by_data_set(predictions, benchmarks, sets, params)
     shares = predicted.overconfidence(named)
     pairs, pair_means, pairs_by_group = ranks.compare_rankings(by_query, counted, params)
     parallel, parallel_groups = predicted.parallel(predictions, benchmarks, sets, params, counted)
-    groups, group_differences = model_groups.compare_groups(by_query, params, counted)
+    groups, group_differences = ranks.compare_groups(by_query, params, counted)
     tables = {
         "rankings": scores.rankings(by_set),
         "displacement": pairs,
         "displacement-means": pair_means,
         "displacement-groups": pairs_by_group,
         "means": scores.average(by_set, counted),
-        "models": model_groups.describe_models(by_set, params, sizes, counted),
+        "models": ranks.describe_models(by_set, params, sizes, counted),
         "groups": groups,
         "group-differences": group_differences,
-        "sizes": model_groups.compare_sizes(by_query, by_set, params, sizes),
+        "sizes": ranks.compare_sizes(by_query, by_set, params, sizes),
         "parallel": parallel,
         "parallel-groups": parallel_groups,
         "perplexity": points,
-        "correlation": perplexities.correlate(points),
-        "correlation-prompts": perplexities.correlate_prompts(by_query, params),
+        "correlation": scores.correlate(points),
+        "correlation-prompts": scores.correlate_prompts(by_query, params),
         "templates": scores.templates(comparison, sets, counted),
         "overconfidence": shares.drop(columns="subset", errors="ignore"),
         "overconfidence-means": predicted.average_overconfidence(shares, counted),

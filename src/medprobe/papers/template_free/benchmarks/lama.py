@@ -34,11 +34,11 @@ from medprobe.core.tables import (
     holds_subject,
 )
 from medprobe.papers.template_free import lama
-from medprobe.papers.template_free.entities import read_names
-from medprobe.papers.template_free.sentence_length import (
+from medprobe.papers.template_free.entities import (
     TOO_LONG,
     SentenceSettings,
     is_too_long,
+    read_names,
 )
 
 METADATA = Metadata(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
-from medprobe.papers.template_free import lipid
+from medprobe.papers.template_free.benchmarks import lipid_released
 
 NAME = "LIPID.json"
 PAPER = {"chem": (46827, 1870), "gene": (41839, 2591)}  # prompts and entities
@@ -20,7 +20,7 @@ def find(path: Path) -> Release:
     files = [path] if path.is_file() else [folder / NAME for folder in folders(path, NAME)]
     if len(files) != 1:
         raise BadInput(path, f"contains {len(files)} files {NAME}", "give the file")
-    rows = pd.DataFrame([row.model_dump() for row in lipid.read(files[0])])
+    rows = pd.DataFrame([row.model_dump() for row in lipid_released.read(files[0])])
     report = rows.groupby("kind").agg(prompts=("prompt", "size"), entities=("entity", "nunique"))
     expected = pd.DataFrame(PAPER, index=["prompts_paper", "entities_paper"]).T
     report = report.join(expected, how="outer").fillna(0).astype(int)
