@@ -220,35 +220,6 @@ def test_wordings_multiply_with_the_names_of_subjects(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "prompts", "notes"),
-    [
-        (ROWS, "treats,b,[X] ends flu and [Y] .\n", "a wording that holds an answer"),
-        (ROWS, "treats,b,[X] is given for [Y] .\n", "no prompt is asked twice"),
-        (
-            [{**ROWS[0], "subject_aliases": "Brenavir"}, ROWS[2]],
-            "treats,b,[X] ends [Y] .\n",
-            "a name that another subject has",
-        ),
-    ],
-)
-def test_the_gate_sees_what_is_wrong_with_families(
-    tmp_path: Path, rows: list[dict[str, str]], prompts: str, notes: str
-) -> None:
-    header = "relation,wording,template\ntreats,a,[X] is given for [Y] .\n"
-    settings = write(tmp_path, csv(rows), prompts=header + prompts)
-    settings = settings.model_copy(update={"families": FAMILIES})
-    built = build_benchmark(tmp_path, settings)
-    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
-    failing = gate_helpers.failing("table", tables, settings)
-    assert [check["notes"] for check in failing if check["notes"].startswith(notes)]
-    if notes.startswith("a wording"):
-        assert len(failing) == 2  # and: a prompt that holds an answer
-        lone = built.queries[~built.queries["wording"].isin(["b"])]
-        (check,) = gate_helpers.failing("table", {**tables, "queries": lone}, settings)
-        assert check["notes"] == "a family of one compares nothing"
-
-
-@pytest.mark.parametrize(
     ("rows", "prompts"),
     [
         (ROWS, "treats,b,[X] is without influence on [Y] .\n"),  # `flu` within a word
@@ -471,23 +442,6 @@ def test_a_small_file_of_parquet_that_holds_too_much_is_not_read(
     monkeypatch.setattr(facts, bound, 2)
     with pytest.raises(BadInput, match=rf"{len(ROWS)} rows of [\d,]+ bytes unzipped, expected at"):
         build_benchmark(tmp_path, settings)
-
-
-def test_the_gate_passes_it_and_sees_what_is_wrong(tmp_path: Path) -> None:
-    built = build_benchmark(tmp_path, write(tmp_path, csv()))
-    tables = {"queries": built.queries, "candidates": built.candidates, **built.others}
-    settings = table.Settings(facts=Path("tables/facts.csv"))
-    assert gate_helpers.failing("table", tables, settings) == []
-    twins = built.queries.assign(prompt="the same [Y]")
-    lone = built.candidates.head(1)
-    failing = gate_helpers.failing(
-        "table", {**tables, "queries": twins, "candidates": lone}, settings
-    )
-    assert [check["notes"].split(":")[0] for check in failing] == [
-        "something to choose from",
-        "no prompt is asked twice",
-        "each answer is a candidate by one of its names",
-    ]
 
 
 def test_the_documents_example_builds_as_it_says(tmp_path: Path) -> None:

@@ -179,12 +179,6 @@ def exchange_slots(template: str) -> str:
     return template.replace("[X]", "[Z]").replace("[Y]", "[X]").replace("[Z]", "[Y]")
 
 
-def exchange_templates(lines: list[Row]) -> list[Row]:
-    first, second, *_ = lines
-    first["template"], second["template"] = second["template"], first["template"]
-    return lines
-
-
 def shifted(column: str) -> Callable[[list[Row]], list[Row]]:
     def change(lines: list[Row]) -> list[Row]:
         values = [line[column] for line in lines]

@@ -162,32 +162,3 @@ def test_the_rate_goes_as_in_transformers(warm, steps):
         assert share(step) == scheduler.get_last_lr()[0]
         optimizer.step()
         scheduler.step()
-
-
-def test_the_document_says_so():
-    name, kind = "OptiPrompt", "as_released"
-    examples = losses = vectors = n_losses = n_vectors = 0
-    for model, relation in CASES:
-        theirs, method = OUTPUTS[model][relation], prober(model, "released")
-        pairs = zip(method._examples(table(model, relation)), theirs["examples"], strict=True)
-        examples += sum(positions == example["masked"] for (_, positions, _), example in pairs)
-        loss_pairs = zip(trained(model, relation, kind)[0], theirs[kind]["losses"], strict=True)
-        losses += sum(abs(ours - their_loss) < LOSS for ours, their_loss in loss_pairs)
-        n_losses += len(theirs[kind]["losses"])
-        for step in steps(model, relation, kind):
-            apart = after(model, relation, kind, step) - theirs_after(model, relation, kind, step)
-            vectors += apart.abs().max().item() < VECTOR
-            n_vectors += 1
-    n = sum(len(OUTPUTS[model][relation]["examples"]) for model, relation in CASES)
-    gradients = [
-        sum(close(*case, recipe, "as_released") for case in CASES)
-        for recipe in ("spread", "released")
-    ]
-    parity.check_document(
-        [
-            parity.Row(name, "places of the answer in an example", n, None, examples),
-            parity.Row(name, "loss of a step, 20 steps", n_losses, None, losses),
-            parity.Row(name, "vectors after 1, 5, 10 and 20 steps", n_vectors, None, vectors),
-            parity.Row(name, "first gradient, from their vectors", len(CASES), *gradients),
-        ]
-    )

@@ -102,34 +102,3 @@ def test_lengths_compete_the_same_way():
 def test_a_shared_cursor_is_another_search():
     same, n = agreeing(WITH, "own")
     assert same < n
-
-
-def test_the_document_says_so():
-    plain, n = agreeing(WITHOUT, "own")
-    own_order, ordered = agreeing(WITH, "own")
-    shared, _ = agreeing(WITH, "shared")
-    plain_choice, choices_n = choices(WITHOUT, "own")
-    own_choice, _ = choices(WITH, "own")
-    shared_choice, ordered_n = choices(WITH, "shared")
-    parity.check_document(
-        [
-            parity.Row("X-FACTR, no order refinement", "best filling of a length", n, plain, plain),
-            parity.Row(
-                "X-FACTR, no order refinement",
-                "choice among lengths",
-                choices_n,
-                plain_choice,
-                plain_choice,
-            ),
-            parity.Row(
-                "X-FACTR, order refinement", "best filling of a length", ordered, own_order, shared
-            ),
-            parity.Row(
-                "X-FACTR, order refinement",
-                "choice among lengths",
-                ordered_n,
-                own_choice,
-                shared_choice,
-            ),
-        ]
-    )

@@ -6,7 +6,6 @@ import pytest
 from helpers import gate_helpers
 from medprobe.core import answers
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.biolama.benchmarks import biolama
 from medprobe.papers.biolama.samples import biolama as sample
 from medprobe.sample.settings import SampleSettings
@@ -125,37 +124,6 @@ def test_the_sample_worlds_queries_are_read_as_often_as_all_facts(world):
         every = times.value_counts()
         assert (counts - every / 2).abs().max() <= 1
         assert (times[of_code["subject"]] > 0).sum() == len(of_code) / 2
-
-
-def test_a_test_pair_in_train_stops_at_the_gate(world, tmp_path):
-    benchmark = biolama.build(world, biolama.Settings(), 0)
-    others = {
-        **benchmark.others,
-        "train": pd.concat([benchmark.others["train"], benchmark.queries.iloc[:1]]),
-    }
-    leaking = BenchmarkTables(benchmark.queries, benchmark.candidates, others=others)
-    notes = ["no test pair in train", "no test pair in train by a name or an alias"]
-    assert failing(leaking, tmp_path / "biolama", world) == notes
-
-
-@pytest.mark.parametrize(
-    ("tested", "trained", "noticed"),
-    [
-        (("aspirin", ["Aspro"]), ("Aspro", []), True),
-        (("aspirin", []), ("Aspro", ["Aspirins"]), True),
-        (("aspirin", ["ASA", "acid"]), ("Aspro", ["x", "asa"]), True),
-        (("aspirin", ["ASA"]), ("Aspro", ["x"]), False),
-    ],
-)
-def test_a_test_pair_in_train_under_an_alias_is_noticed(tmp_path, tested, trained, noticed):
-    """The subjects are two ids; what their names have in common is one fact."""
-    test, train = (
-        {**ROW, "uuid": label, "sub_uri": label, "sub_label": label, "sub_aliases": aliases}
-        for label, aliases in (tested, trained)
-    )
-    data = write(tmp_path, train=[train], test=[test])
-    notes = failing(biolama.build(data, settings(), 0), tmp_path / "built", data)
-    assert ("no test pair in train by a name or an alias" in notes) == noticed
 
 
 def test_missing_things_are_named(tmp_path):

@@ -139,33 +139,3 @@ def test_the_evaluator_gives_the_same_hits_and_accuracies():
     for k, accuracy in enumerate(theirs["acc_at_k"], start=1):
         our_accuracy = sum(min(places, default=k) < k for places in ours.values()) / len(CASES)
         assert our_accuracy == pytest.approx(accuracy, abs=1e-5)
-
-
-def test_the_document_says_so(released_data):
-    counts = {}
-    for kind in ("ours", "as_released"):
-        pairs = [
-            (predicted(released_data, model, kind)[name], query)
-            for model in MODELS
-            for name, query in released(model).items()
-        ]
-        counts[kind] = [
-            sum(ranked["prediction"].iloc[0] == query["top"][0]["text"] for ranked, query in pairs),
-            sum(same_five(ranked, query) for ranked, query in pairs),
-            sum(
-                list(ranked["rank"][ranked["hit"]]) == [place + 1 for place in query["hits"]]
-                for ranked, query in pairs
-            ),
-            len(pairs),
-        ]
-    ours, theirs = counts["ours"], counts["as_released"]
-    name, cases = "BioLAMA, manual prompts", OUTPUTS["evaluator"]["cases"]
-    right = [sum(hits(c, ours) == cases[c["id"]]["hits"] for c in CASES) for ours in (True, False)]
-    parity.check_document(
-        [
-            parity.Row(name, "best text of a prompt", ours[3], ours[0], theirs[0]),
-            parity.Row(name, "five best texts of a prompt", ours[3], ours[1], theirs[1]),
-            parity.Row(name, "places of right texts of a prompt", ours[3], ours[2], theirs[2]),
-            parity.Row("BioLAMA, evaluator", "places of right texts of a case", len(CASES), *right),
-        ]
-    )

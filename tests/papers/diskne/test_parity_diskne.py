@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from helpers import FIXTURES, parity
+from helpers import FIXTURES
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.annotation import RELEASED_CATEGORIES
@@ -178,29 +178,3 @@ def test_f1_as_released(case: dict[str, Any]) -> None:
     predicted_true, true = rows["prediction"] == "1", rows["label"] == 1
     right = 2 * (predicted_true & true).sum()
     assert math.isclose(ours, right / (predicted_true.sum() + true.sum()), abs_tol=1e-12)
-
-
-def test_the_document_states_how_many_agree(built: dict[str, pd.DataFrame]) -> None:
-    texts = [
-        (ours, [row["P"], row["Disease"]])
-        for file, released in RELEASED["constructed"].items()
-        for ours, row in zip(
-            built[file][["premise", "hypothesis"]].values.tolist(), released, strict=True
-        )
-    ]
-    splits = [both_splits(built, *where) for where in SPLITS]
-    scores = [
-        (round(f1(count_outcomes(our_rows(case)).counts.sum(axis=1)[0])[1], 12), round(value, 12))
-        for case in CASES
-        for value in [RELEASED["f1"][case["id"]]]
-    ]
-    parity.check_document(
-        [
-            parity.Row("DisKnE", compared, len(pairs), None, sum(a == b for a, b in pairs))
-            for compared, pairs in (
-                ("text of a row", texts),
-                ("split and test set of a disease", splits),
-                ("F1 of a case", scores),
-            )
-        ]
-    )

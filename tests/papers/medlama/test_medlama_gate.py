@@ -1,6 +1,5 @@
 """MedLAMA and sentence sets in the gate: good ones pass, each kind of bad row is named."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from medprobe.core.params import Params
 from medprobe.papers.medlama.benchmarks import medlama
 from medprobe.papers.medlama.expectations.medlama import ENDS, expect_relations_to_point_forward
 from medprobe.papers.medlama.stages.validate_sentences import validate_sentences
-from medprobe.pipeline.stages.validate import validate
 
 EXPECTATIONS = ROOT / "expectations"
 
@@ -34,64 +32,6 @@ def query(name: str, subset: str = "full", **changes: Any) -> dict[str, Any]:
         "avg_rouge_l": 0.0,
     }
     return {**row, **changes}
-
-
-def candidates(*names: str) -> pd.DataFrame:
-    ids = {"fever": "C9900002", "pain": "C9900003"}
-    rows = [
-        {"name": name, "id": ids.get(name, "C9900001"), "type": "", "subset": subset}
-        for subset in ["full", "hard"]
-        for name in ["fever", "pain", "drug a", "drug b", *names]
-    ]
-    return pd.DataFrame(rows)
-
-
-def sources(queries: list[dict[str, Any]]) -> pd.DataFrame:
-    """As if all of the queries' relations had been read."""
-    counts = pd.Series([row["relation"] for row in queries]).value_counts()
-    names = {"source": "umls/MRREL.RRF", "what": "subjects", "name": counts.index, "rows": counts}
-    return pd.DataFrame(names).assign(rows=1)
-
-
-def run(
-    tmp_path: Path,
-    queries: list[dict[str, Any]],
-    names: pd.DataFrame,
-    *,
-    text: bool = True,
-    read: pd.DataFrame | None = None,
-) -> dict[str, Any]:
-    """The gate's result; a failed check raises BadInput after it is written."""
-    folder = tmp_path / "outputs/benchmarks/medlama"
-    out = tmp_path / "outputs/validation/medlama"
-    folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(queries).to_parquet(folder / "queries.parquet")
-    names.to_parquet(folder / "candidates.parquet")
-    (sources(queries) if read is None else read).to_parquet(folder / "sources.parquet")
-    (folder / "about.json").write_text('{"builder": "medlama", "normalise": "exact"}')
-    if not (tmp_path / "expectations").exists():
-        (tmp_path / "expectations").symlink_to(EXPECTATIONS)
-    (tmp_path / "data/umls").mkdir(parents=True, exist_ok=True)
-    facts = [f"{cui}|||RO|C9900001|||may_treat|" for cui in ("C9900002", "C9900003")]
-    (tmp_path / "data/umls/MRREL.RRF").write_text("\n".join([*facts, ""]))
-    named = [("C9900002", "fever"), ("C9900003", "pain")]
-    named += [("C9900001", str(row["subject"])) for row in queries]
-    atoms = [f"{cui}|ENG|||||Y|A{cui}|||||||{name}||N||" for cui, name in named]
-    (tmp_path / "data/umls/MRSTY.RRF").touch()
-    (tmp_path / "data/umls/MRCONSO.RRF").write_text("\n".join([*atoms, ""]))
-    params = {"benchmarks": {"medlama": {"medlama": {}}}, "track": {"text": text}}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        try:
-            validate("medlama", Params.model_validate(params))
-        finally:
-            if out.is_dir():
-                assert "<html" in (out / "index.html").read_text()
-    result: dict[str, Any] = json.loads((out / "result.json").read_text())
-    return result
-
-
-GOOD = [query("a"), query("b", avg_match=0.5), query("a", "hard")]
 
 
 def umls(folder: Path, answers: int) -> None:
@@ -160,21 +100,6 @@ def test_one_relation_can_be_much_larger_than_the_others(tmp_path: Path) -> None
     assert "expect_groups_to_be_of_like_size" in {check["type"] for check in checks}
 
 
-def test_a_build_that_loses_half_of_its_rows_is_stopped(tmp_path: Path) -> None:
-    read = sources(GOOD).assign(rows=4)
-    with pytest.raises(BadInput, match=r"sources.parquet: expect_rows_to_be_used: 1 rows fail"):
-        run(tmp_path, GOOD, candidates(), read=read)
-    gone = pd.concat([sources(GOOD), sources(GOOD).assign(name="may_prevent")])
-    with pytest.raises(BadInput, match=r"expect_rows_to_be_used.*subjects may_prevent"):
-        run(tmp_path, GOOD, candidates(), read=gone)
-
-
-def test_a_build_that_draws_fewer_than_there_are_passes(tmp_path: Path) -> None:
-    many = [query(str(number)) for number in range(1000)]
-    names = candidates(*(row["subject"] for row in many))
-    run(tmp_path, many, names, read=sources(many).assign(rows=50_000))
-
-
 def sentences(tmp_path: Path, text: bytes) -> Path:
     path = tmp_path / "data/sentences/mine.txt"
     path.parent.mkdir(parents=True)
@@ -212,29 +137,6 @@ def test_a_sentence_set_that_cannot_be_used_is_stopped(
     with pytest.raises(BadInput, match=problem):
         sentences(tmp_path, text)
     assert not (tmp_path / "outputs/validation/sentences/mine/passed").exists()
-
-
-@pytest.mark.parametrize(
-    ("hard", "check"),
-    [
-        (query("b", "hard"), "expect_subset_to_be_within"),
-        (query("a", "hard", answers=["pain", "fever"]), "expect_subset_to_be_within"),
-        (query("a", "hard", avg_rouge_l=0.1), "expect_subset_values_to_be_below"),
-    ],
-)
-def test_the_hard_set_is_held_to_its_rules(
-    tmp_path: Path, hard: dict[str, Any], check: str
-) -> None:
-    with pytest.raises(
-        BadInput, match=rf"{check}: 1 rows fail, the first is row 2, {hard['query_id']}:"
-    ):
-        run(tmp_path, [query("a"), hard], candidates())
-
-
-def test_a_missing_column_is_reported(tmp_path: Path) -> None:
-    rows = [{key: value for key, value in row.items() if key != "avg_match"} for row in GOOD]
-    with pytest.raises(BadInput, match=r'column "avg_match" .* does not exist'):
-        run(tmp_path, rows, candidates())
 
 
 def ends(folder: Path, relation: str, forward: int, turned: int) -> tuple[list[bool], list[bool]]:

@@ -93,16 +93,3 @@ def test_our_order_does_not_depend_on_that_of_the_index():
     for case in range(len(OUTPUTS["cases"])):
         first, second = ranked(case, 0), ranked(case, 1)
         assert first == second
-
-
-def test_the_document_says_so():
-    every = [(case, *comparison) for case, run in RUNS for comparison in compared(case, run)]
-    lists = sum(same_up_to_ties(c, i, ranking, theirs["top"]) for c, i, _, ranking, theirs in every)
-    name = "Contrastive-Probe, retrieval"
-    exact = sum(ranking == theirs["top"] for *_, ranking, theirs in every)
-    parity.check_document(
-        [
-            parity.Row(name, "ten names of a query, up to ties", len(every), lists, lists),
-            parity.Row(name, "ten names of a query, in order", len(every), exact, None),
-        ]
-    )

@@ -101,32 +101,3 @@ def test_three_steps_of_training_go_the_same_way(model, name, kind, tmp_path, mo
         assert after[key].norm().item() == pytest.approx(theirs["norms"][key], rel=1e-5), key
         moved = (after[key] - before[key]).norm().item()
         assert moved == pytest.approx(theirs["moved"][key], rel=MOVED), key
-
-
-def test_the_document_says_so(tmp_path, monkeypatch):
-    name = "Contrastive-Probe, rewiring"
-    dropped, kept_runs = (
-        [
-            ours is not None and list(ours) == theirs
-            for run in RUNS
-            for ours, theirs, _ in pairs(*run, keep)
-        ]
-        for keep in (False, True)
-    )
-    losses = tensors = n_losses = n_tensors = 0
-    for i, (model, setting, kind) in enumerate(STEPS):
-        theirs = OUTPUTS["steps"][model][setting][kind]
-        our_losses, before, after = trained(model, setting, kind, tmp_path / str(i), monkeypatch)
-        losses += sum(abs(a - b) < LOSS for a, b in zip(our_losses, theirs["losses"], strict=True))
-        n_losses += len(our_losses)
-        for key in of_interest(theirs):
-            moved = (after[key] - before[key]).norm().item()
-            tensors += abs(moved - theirs["moved"][key]) <= MOVED * theirs["moved"][key]
-            n_tensors += 1
-    parity.check_document(
-        [
-            parity.Row(name, "pair of a line", len(kept_runs), sum(dropped), sum(kept_runs)),
-            parity.Row(name, "loss of a step", n_losses, losses, losses),
-            parity.Row(name, "movement of a tensor in three steps", n_tensors, tensors, tensors),
-        ]
-    )

@@ -135,26 +135,6 @@ def test_every_sentence_and_evidence_is_asked_as_the_paper_has_it(tmp_path: Path
     assert gate_helpers.critical("lama", tables, data=tmp_path) == []
 
 
-@pytest.mark.parametrize(("headed", "warns"), [(0, False), (1, False), (3, True), (20, True)])
-def test_objects_at_the_head_of_their_sentences_are_a_warning(
-    tmp_path: Path, headed: int, warns: bool
-) -> None:
-    """As where a column of objects was joined with the one of sentences; a sentence can be so."""
-    births = [
-        {
-            **BIRTH,
-            "uuid": f"g{number}",
-            "obj_label": f"Tulm Ford {number}",
-            "masked_sentences": [f"{f'TULM ford {number}: ' * (number < headed)}From [MASK]."],
-        }
-        for number in range(20)
-    ]
-    queries = build(write(tmp_path, births)).queries
-    failing = gate_helpers.failing("lama", {"queries": queries}, data=tmp_path)
-    of_kind = [c for c in failing if c["type"] == "expect_prompts_not_to_begin_with_answers"]
-    assert [check["severity"] for check in of_kind] == ["warning"] * warns
-
-
 @pytest.mark.parametrize("rule", lama.RULES)
 def test_each_rule_of_ours_can_be_chosen_alone(tmp_path: Path, rule: lama.DropRule) -> None:
     denied = {**BIRTH, "uuid": "g2", "judgments": [{"rater": "1", "judgment": "no"}]}
