@@ -178,7 +178,7 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("own-data.md", "medprobe import annotation"): write_annotation,
     ("own-data.md", "medprobe import lama"): take_apart_lama,
     ("own-data.md", "medprobe import medlama"): clone_medlama,
-    ("own-data.md", "medprobe list models"): restore_params,
+    ("own-data.md", "medprobe clean"): restore_params,
     ("own-data.md", "medprobe run taught --benchmark data/tables"): write_drugs,
     ("papers.md", "medprobe annotate prompts"): build_lipid,
     ("tutorial.md", "dvc add data"): use_the_table,
