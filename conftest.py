@@ -23,7 +23,7 @@ COSTLY = (
     *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_broken"),
     *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
 )
-SLOW_FILES = {"test_fork_server", "test_medlama_tracking", "test_store", "test_tracking"}
+SLOW_FILES = {"test_medlama_tracking", "test_store", "test_tracking"}
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

@@ -13,7 +13,6 @@ def test_where_dvc_recorded_nothing_there_is_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert dvc_records.hashes() == {}
-    assert dvc_records.recorded_params(Path("outputs")) is None
     assert read_inputs("m", "b", [])["data"] == "not pinned by data.dvc"
     assert dvc_records.flat({"a": {"b": 1, "c": {}}, "d": [1]}) == {"a.b": 1, "d": [1]}
 
@@ -31,4 +30,3 @@ def test_a_damaged_file_fails_nothing(
     for file in (dvc_records.LOCK, dvc_records.DATA, Path("data/umls.dvc")):
         file.write_text(content)
     assert dvc_records.hashes() == {}
-    assert dvc_records.recorded_params(Path("outputs")) is None

@@ -25,7 +25,6 @@ from medprobe.core.parts import package_fingerprint
 from medprobe.core.stage_code import check_libraries, checked_code
 from medprobe.core.stage_inputs import named_inputs
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline import fork_server
 
 BUILDER = '''
 """A benchmark of one query, whose build edits files of the project."""
@@ -100,8 +99,8 @@ def project(listed: Project, tmp_path: Path) -> Project:
 def run(
     project: Project, *command: str, path: str = "src", **more: str
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command with the code of a folder, `src` or this clone's, and without a server."""
-    return project.run(*command, **{"PYTHONPATH": path, fork_server.SOCKET: "", **more})
+    """Run a command with the code of a folder, `src` or this clone's."""
+    return project.run(*command, **{"PYTHONPATH": path, **more})
 
 
 def build(project: Project, path: str = "src", **more: str) -> "subprocess.CompletedProcess[str]":
@@ -287,14 +286,14 @@ def test_outside_a_clone_the_hash_of_the_package_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with checked_code("baseline"):
+    with checked_code("fetch"):
         pass  # nothing is recorded
     Path("requirements.lock").write_text(pipeline.libraries_lock())
     check_libraries()
     assert package_fingerprint()[:32] in pipeline.libraries_lock()
     Path("requirements.lock").write_text("medprobe==0.1 # code 0123456789abcdef\n")
     problem = "other code than the installed medprobe; run `medprobe pipeline`"
-    with pytest.raises(BadInput, match=problem), checked_code("baseline"):
+    with pytest.raises(BadInput, match=problem), checked_code("fetch"):
         pytest.fail("the stage runs")
 
 

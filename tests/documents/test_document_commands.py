@@ -20,7 +20,6 @@ import pytest
 
 from documents.test_docs import PAGES, blocks, settings, words
 from helpers.project import ROOT, Project, environment
-from medprobe.pipeline import fork_server
 from papers.diskne import test_import_annotation
 from papers.medlama.test_import_medlama import clone
 
@@ -178,8 +177,10 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("own-data.md", "medprobe import annotation"): write_annotation,
     ("own-data.md", "medprobe import lama"): take_apart_lama,
     ("own-data.md", "medprobe import medlama"): clone_medlama,
-    ("own-data.md", "medprobe clean"): restore_params,
+    ("own-data.md", "medprobe list models"): restore_params,
     ("own-data.md", "medprobe run taught --benchmark data/tables"): write_drugs,
+    ("paper-settings.md", "medprobe adopt"): leave_out_sweeps,
+    ("paper-settings.md", "medprobe repro"): restore_params,
     ("papers.md", "medprobe annotate prompts"): build_lipid,
     ("tutorial.md", "dvc add data"): use_the_table,
 }
@@ -192,7 +193,7 @@ def open_ui(project: Project) -> None:
     process = subprocess.Popen(
         ["medprobe", "ui", "--port", port],
         cwd=project.folder,
-        env=environment() | {fork_server.SOCKET: "", "http_proxy": "http://127.0.0.1:9"},
+        env=environment() | {"http_proxy": "http://127.0.0.1:9"},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -224,7 +225,7 @@ def test_commands_run(page: Path, finished_project: Path, tmp_path: Path) -> Non
         if command == "medprobe ui":
             open_ui(project)
         elif command.startswith("dvc "):
-            project.works(*shlex.split(command))  # in a fork
+            project.works(*shlex.split(command))
         else:
             project.works("bash", "-c", f"yes | {replace_names(command)}")  # to what it asks
 

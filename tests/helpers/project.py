@@ -1,12 +1,11 @@
 """A copy of the project in a separate folder, and the commands that a user types there."""
 
-import atexit
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import ExitStack, closing
+from contextlib import closing
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import yaml
 
 from helpers import ROOT
-from medprobe.pipeline import fork_server
+from medprobe.pipeline.repro import DVC
 
 AUDIT = Path(__file__).parent / "audit"
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
@@ -46,24 +45,14 @@ SMALL: dict[str, Any] = {
 # The sections that params.yaml must have.
 NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
 
-# `dvc` in a fork of the server, which has imported it.
-DVC = """
-import os, sys
-from medprobe.pipeline import fork_server
-status = fork_server.run("dvc", sys.argv[1:], os.environ)
-sys.exit(status) if status is not None else os.execvp("dvc", ["dvc", *sys.argv[1:]])
-"""
-
 
 @cache
 def environment() -> dict[str, str]:
-    """The environment of a project's commands: they run in forks, as under `medprobe repro`."""
+    """The environment of a project's commands."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", "COLUMNS": "200"}
     variables["PYTHONPATH"] = os.pathsep.join([str(AUDIT), os.environ.get("PYTHONPATH", "")])
-    session = ExitStack()
-    atexit.register(session.close)
-    return session.enter_context(fork_server.start(variables))
+    return variables
 
 
 def copy_project(source: Path, folder: Path) -> None:
@@ -103,7 +92,7 @@ class Project:
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project; `more` goes into its environment."""
         if command[0] == "dvc":
-            command = (sys.executable, "-c", DVC, *command[1:])
+            command = (*DVC, *command[1:])
         return subprocess.run(
             command,
             cwd=self.folder,

@@ -12,7 +12,7 @@ from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.pipeline.stages.significance import significance
-from medprobe.pipeline.stages.track import track, track_one
+from medprobe.pipeline.stages.track import track, track_model
 
 SETTINGS = {"layer": 12}
 PARAMS = Params(
@@ -26,18 +26,10 @@ TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
 STAGES: dict[str, Any] = {  # of dvc.lock
     "build@made_up": {"outs": [{"path": "outputs/benchmarks/made_up", "md5": "b1"}]},
     "train@taught": {"outs": [{"path": "outputs/models/taught", "md5": "m1"}]},
-    "probe-contrastive@taught-made_up": {
-        "cmd": "medprobe probe --method contrastive --model taught --benchmark made_up",
-        "params": {
-            "params.yaml": {
-                "seed": 5,
-                "methods.masked.contrastive.made_up": SETTINGS | {"layer": 7},
-            }
-        },
-        "outs": [{"path": TABLE.as_posix(), "md5": "p1", "size": 1}],
-    },
+    "probe-masked@taught": {"outs": [{"path": "outputs/predictions/taught", "md5": "p1.dir"}]},
 }
-ABOUT = {"device": "cpu", "tokens": 1000}
+MADE_WITH = {"seed": 5, "engine.precision": "float32", "contrastive.layer": 7}
+ABOUT = {"device": "cpu", "tokens": 1000, "settings": MADE_WITH}
 
 
 def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch, stages: Mapping[str, Any]) -> None:
@@ -55,7 +47,7 @@ def track_project(params: Params) -> None:
     """Track the project that one stands in: one result when it was made, then all, twice."""
     with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, ABOUT):
         pass
-    track_one("taught", "contrastive", "made_up", params)
+    track_model("taught", params)
     significance(params)
     track(params)
     track(params)

@@ -26,7 +26,6 @@ from medprobe.metrics.controls import above_control
 from medprobe.metrics.results import (
     comparison,
     is_compared,
-    prediction_tables,
     score_table,
     sweep,
     write_scores,
@@ -44,6 +43,7 @@ from medprobe.tracking import runs
 PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
 SCORES = Path("metrics/scores/taught/contrastive.json")
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
+GUESSES = {"baseline": {"chance": 0.2, "majority": 0.2, "random_answer": 0.2}}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("medprobe.metrics.results.score_table", counted)
     monkeypatch.setattr("medprobe.pipeline.stages.score.score_table", counted)
-    runs.of(TABLE, PARAMS, fresh=True).content()
+    runs.of(TABLE, PARAMS).content()
     others = [path for path in sorted(PREDICTIONS.rglob("*.parquet")) if path != TABLE]
     score(PARAMS)
     assert scored == [TABLE, *others]
@@ -154,8 +154,8 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
 def test_the_summary_holds_a_number_a_result() -> None:
     score(PARAMS)
     expected_summary = {"taught": {"contrastive": 0.75}, "untaught": {"contrastive": 0.05}}
-    assert json.loads(SUMMARY.read_text()) == {"made_up": expected_summary}
-    assert len(SUMMARY.read_text().splitlines()) <= 6
+    assert json.loads(SUMMARY.read_text()) == {"made_up": {**GUESSES, **expected_summary}}
+    assert len(SUMMARY.read_text().splitlines()) <= 7
 
 
 def test_the_summary_takes_what_the_benchmark_is_judged_by() -> None:
@@ -247,8 +247,12 @@ def test_what_params_no_longer_name_has_no_scores_until_it_returns(
     score(PARAMS)
     before = {path: path.read_bytes() for path in Path("metrics").rglob("*.*") if path.is_file()}
     score(PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
-    assert json.loads(SUMMARY.read_text()) == {"made_up": {"taught": {"contrastive": 0.75}}}
-    assert {path.parent.name for path in Path("metrics/scores").glob("*/*")} == {"taught"}
+    assert json.loads(SUMMARY.read_text()) == {
+        "made_up": {**GUESSES, "taught": {"contrastive": 0.75}}
+    }
+    assert {path.parent.name for path in Path("metrics/scores").glob("*/*")} == {
+        *("baseline", "taught"),
+    }
     assert [path.name for path in SWEEPS.iterdir()] == ["made_up-taught-contrastive-step.csv"]
     tests = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
     assert {*tests["model_a"], *tests["model_b"]} == {"taught"}
@@ -271,14 +275,13 @@ def test_where_params_name_no_predictions_the_first_on_disk_is_reported(
         score(PARAMS.model_copy(update=sections))
 
 
-def test_a_baseline_is_named_with_its_benchmark() -> None:
-    for benchmark in ("made_up", "other"):
-        path = PREDICTIONS / f"baseline/majority/{benchmark}.parquet"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(TABLE, path)
-    table_paths = [path.relative_to(PREDICTIONS) for path in prediction_tables(PREDICTIONS, PARAMS)]
-    assert table_paths[0] == Path("baseline/majority/made_up.parquet")
-    assert len(table_paths) == 3
+def test_baselines_are_scored_beside_the_models() -> None:
+    """Of the five answers of ten queries each is right for two."""
+    score(PARAMS)
+    for name, value in (("majority", 0.2), ("random_answer", 0.2), ("chance", 0.2)):
+        [variants] = json.loads((SCORES.parents[1] / f"baseline/{name}.json").read_text()).values()
+        assert variants["default"]["full"]["macro"]["acc_at_1"]["value"] == pytest.approx(value)
+    assert not list(PREDICTIONS.glob("baseline"))
 
 
 def test_no_predictions_is_said() -> None:

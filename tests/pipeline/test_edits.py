@@ -52,9 +52,9 @@ def stages_of_benchmarks(project: Project) -> set[str]:
 
 
 def test_only_the_stages_of_what_is_new_run(stages_of_benchmarks: set[str]) -> None:
-    probed = {f"probe-mask_average@{model}-drugs" for model in ("taught", "untaught")}
+    probed = {f"probe-masked@{model}" for model in ("taught", "untaught")}
     ratings = {"build-ratings@experts", "validate-ratings@experts"}
-    drugs = {"build-table@drugs", "validate-table@drugs", "baseline-table@drugs"}
+    drugs = {"build-table@drugs", "validate-table@drugs"}
     assert stages_of_benchmarks == {"check", *ratings, *drugs, *probed, *COMPARING}
 
 

@@ -30,7 +30,6 @@ from medprobe.core import dvc_records
 from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, ScratchFolder, replacing
 from medprobe.core.places import PARTS
-from medprobe.pipeline import fork_server
 from medprobe.pipeline.clean import repair
 from medprobe.tracking import store
 
@@ -90,8 +89,7 @@ def test_a_killed_repro_ends_later_with_the_same_bytes(
     def stop(how: Callable[["subprocess.Popen[bytes]"], None]) -> None:
         before = made()
         command = ["medprobe", "repro", "--jobs", "1"]
-        own = environment() | {fork_server.SOCKET: ""}
-        process = subprocess.Popen(command, cwd=folder, env=own, process_group=0)
+        process = subprocess.Popen(command, cwd=folder, env=environment(), process_group=0)
         while made() == before:
             assert process.poll() is None
             time.sleep(0.02)

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 import torch
+from click.testing import CliRunner
 
 from helpers import probing
 from medprobe import methods
+from medprobe.cli import main
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
@@ -26,7 +28,7 @@ from medprobe.core.tables import (
     read_table,
 )
 from medprobe.methods import Method, Task
-from medprobe.pipeline.stages.probe import probe
+from medprobe.pipeline.stages.probe import probe, probe_model
 
 
 class Alphabetical(Method):
@@ -36,6 +38,7 @@ class Alphabetical(Method):
     METRIC = "ucm"
     SELECTING = frozenset({"rounds"})
     ran: ClassVar[list[str]] = []
+    loaded: ClassVar[list[Path]] = []
     breaks_at: ClassVar[str | None] = None
 
     class Settings(Section):
@@ -46,6 +49,7 @@ class Alphabetical(Method):
     ) -> None:
         self.checkpoint = checkpoint
         self.settings = settings
+        self.loaded.append(checkpoint)
 
     def passes(self) -> list[str]:
         return list(self.settings.rounds)
@@ -88,12 +92,14 @@ PARAMS = Params.model_validate(
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Alphabetical, "ran", [])
+    monkeypatch.setattr(Alphabetical, "loaded", [])
     monkeypatch.setattr(Alphabetical, "breaks_at", None)
     real = methods.find
     monkeypatch.setattr(
         methods, "find", lambda name: Alphabetical if name == "alphabetical" else real(name)
     )
-    monkeypatch.setattr("medprobe.pipeline.stages.probe.code_fingerprint", lambda *_: "code")
+    for module in ("probing", "stages.probe"):
+        monkeypatch.setattr(f"medprobe.pipeline.{module}.code_fingerprint", lambda *_: "code")
     queries = [
         [f"{subset}-{relation}", "medlama", relation, "s", "C1", "s [Y]", ["b"], ["C2"], subset]
         for subset in ("full", "hard")
@@ -206,6 +212,129 @@ def test_a_setting_that_only_selects_keeps_the_finished_parts(project: Path) -> 
     more["methods"]["masked"]["alphabetical"]["medlama"] = {"rounds": ["", "again"]}
     probe("bert", "alphabetical", "medlama", Params.model_validate(more))
     assert len(Alphabetical.ran) == 8
+
+
+def named(**methods: Any) -> Params:
+    """The project, with `bert` probed by these methods on these benchmarks."""
+    content = PARAMS.model_dump() | {"methods": {"masked": methods}}
+    content["benchmarks"] = {"medlama": {"medlama": {}, "other": {}}}
+    return Params.model_validate(content)
+
+
+def results(project: Path) -> dict[str, bytes]:
+    """The files of all results of `bert`."""
+    folders = [project / "outputs" / folder / "bert" for folder in ("predictions", "runs")]
+    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(project / "outputs").as_posix(): path.read_bytes() for path in paths}
+
+
+def test_a_model_is_probed_by_all_that_params_names_and_nothing_else_stays(project: Path) -> None:
+    shutil.copytree("outputs/benchmarks/medlama", "outputs/benchmarks/other")
+    probe_model("bert", named(alphabetical={"medlama": {}, "other": {}}))
+    made = results(project)
+    of = [f"{name}/bert/alphabetical/" for name in ("predictions", "runs")]
+    both = [[f"{of[0]}{x}.parquet", f"{of[1]}{x}.json"] for x in ("medlama", "other")]
+    assert {*made} == {*both[0], *both[1]}
+    probe_model("bert", named(alphabetical={"other": {}}))
+    assert results(project) == {name: made[name] for name in both[1]}
+    probe_model("bert", named())
+    assert not results(project)
+
+
+def test_a_result_that_nothing_has_changed_for_stays_and_loads_no_model(project: Path) -> None:
+    params = named(alphabetical={"medlama": {}})
+    probe_model("bert", params)
+    made = results(project)
+    Alphabetical.loaded.clear()
+    shutil.rmtree(project / "outputs/parts")
+    probe_model("bert", params)
+    assert results(project) == made  # also the record of how long it took
+    assert not Alphabetical.loaded
+    (project / "outputs/benchmarks/medlama/candidates.parquet").touch()
+    probe_model("bert", params)
+    assert not Alphabetical.loaded
+    (project / "outputs/models/bert/weights").write_text("2")
+    probe_model("bert", params)
+    assert Alphabetical.loaded
+
+
+@pytest.mark.parametrize("damage", ["lost", "cut"])
+def test_a_lost_result_is_made_of_its_parts_without_a_model(project: Path, damage: str) -> None:
+    params = named(alphabetical={"medlama": {}})
+    probe_model("bert", params)
+    path = project / "outputs/predictions/bert/alphabetical/medlama.parquet"
+    before = path.read_bytes()
+    Alphabetical.loaded.clear()
+    if damage == "lost":
+        shutil.rmtree(project / "outputs/predictions")
+    else:
+        path.write_bytes(before[:500])
+    probe_model("bert", params)
+    assert path.read_bytes() == before
+    assert not Alphabetical.loaded
+
+
+def test_a_failing_method_loses_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
+) -> None:
+    """The others are made, parts stay, and what failed is no result."""
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    params = named(alphabetical={"medlama": {}}, perplexity={"medlama": {}})
+    predict = Alphabetical.predict
+
+    def breaks(self: Alphabetical, task: Task, pass_: str) -> pd.DataFrame:
+        if task.name.startswith("may_treat"):
+            raise BadInput(task.name, "it fails")
+        return predict(self, task, pass_)
+
+    probe_model("bert", params)
+    monkeypatch.setattr(Alphabetical, "predict", breaks)
+    shutil.rmtree(project / "outputs/parts")
+    again = params.model_copy(update={"seed": 7})
+    with pytest.raises(BadInput, match="may_treat/full: it fails"):
+        probe_model("bert", again)
+    paths = [f"predictions/bert/{name}/medlama.parquet" for name in ("perplexity", "alphabetical")]
+    assert [path in results(project) for path in paths] == [True, False]
+    assert Alphabetical.ran[-2:] == ["may_prevent"] * 2
+    monkeypatch.setattr(Alphabetical, "predict", predict)
+    count = len(Alphabetical.ran)
+    probe_model("bert", again)
+    assert Alphabetical.ran[count:] == ["may_treat"] * 2
+
+
+def test_each_failure_is_a_line(project: Path) -> None:
+    both = {"medlama": {}, "other": {}}
+    with pytest.raises(ExceptionGroup) as failed:
+        probe_model("bert", named(alphabetical=both, likelihood={"medlama": {}}))
+    assert all(isinstance(error, BadInput) for error in failed.value.exceptions)
+    Path("params.yaml").write_text(
+        "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}, "
+        "sentence_sets: {}, models: {masked: {bert: {}}}, "
+        "benchmarks: {medlama: {medlama: {}, other: {}}}, "
+        "methods: {masked: {mask_average: {medlama: {}, other: {}}}}}"
+    )
+    result = CliRunner().invoke(main, ["probe", "--model", "bert"])
+    assert result.exit_code == 2
+    first, second = result.stderr.splitlines()
+    assert first.startswith("Error: ") and second.startswith("Error: ")
+    assert "Traceback" not in result.output
+
+
+def test_a_part_of_a_model_can_be_tried(project: Path) -> None:
+    shutil.copytree("outputs/benchmarks/medlama", "outputs/benchmarks/other")
+    params = named(alphabetical={"medlama": {}, "other": {}})
+    probe_model("bert", params, benchmark="other")
+    assert {Path(name).stem for name in results(project)} == {"other"}
+    probe_model("bert", params, "alphabetical", "medlama")
+    assert {Path(name).stem for name in results(project)} == {"other", "medlama"}
+    for wanted, problem in (
+        (("alphabet", ""), r"methods.masked: no method 'alphabet' \(did you mean 'alphabetical'"),
+        (("", "othr"), r"benchmarks: no benchmark 'othr' \(did you mean 'other'"),
+        (("alphabetical", "others"), r"methods.masked.alphabetical: no benchmark 'others'"),
+    ):
+        with pytest.raises(BadInput, match=problem):
+            probe_model("bert", params, *wanted)
 
 
 @pytest.mark.parametrize("method", methods.list_names())

@@ -1,5 +1,6 @@
 """`medprobe repro` runs several stages at a time, each after those it depends on."""
 
+import subprocess
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,6 +98,17 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
     both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
     repro._run({name: STAGES[name] for name in ("build", "train")}, 2, {}, 7)
+
+
+def test_a_stage_that_the_system_kills_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dvc.yaml").write_text("stages: {probe: {cmd: kill -9 $$, outs: [out]}}\n")
+    subprocess.run(["dvc", "init", "--quiet", "--no-scm"], check=True)
+    with repro.process_group() as group, pytest.raises(BadInput, match="lower --jobs or engine"):
+        repro._dvc([], repro.environment(), group)
+    assert "exited with -9" in capfd.readouterr().err
 
 
 def test_dvc_does_not_run_where_nothing_is_left(

@@ -135,11 +135,8 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
 
 # One file of each kind; that a stage names all that it imports is tested in test_pipeline.py.
 FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
-    f"{SRC}/methods/xfactr.py": ["probe-xfactr*"],
-    f"{SRC}/engine/soft.py": ["probe-optiprompt*"],  # what one method imports
-    f"{SRC}/backends/finder.py": [  # what several do: those that ask a backend
-        *("probe-answering*", "probe-judgment*", "probe-likelihood*", "probe-perplexity*"),
-    ],
+    f"{SRC}/methods/xfactr.py": ["probe-masked@*"],  # the parts of its other methods stay
+    f"{SRC}/methods/generative.py": ["probe-seq2seq@*"],
     f"{SRC}/papers/medlama/benchmarks/medlama/queries.py": [
         "build-medlama@*",
         "validate-medlama@*",
@@ -152,7 +149,7 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     # core: what a stage imports of it, and nothing that only tells people something
     f"{SRC}/core/progress.py": [],
     f"{SRC}/core/answers.py": [
-        *("build-*", "probe-*", "baseline-*"),
+        *("build-*", "probe-*"),
         *("score", "significance", "track", "compare"),
     ],
     "requirements.lock": ["*"],
@@ -164,7 +161,7 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     "data/sentences/set-0.txt": ["validate-sentences@set-0", "rewire*@*-set-0"],
     "expectations/lama/queries.json": ["validate-lama@*"],
     "outputs/benchmarks/lama/content": [  # what reads it, and the stage that made it
-        *("build-lama@*", "validate-lama@*", "probe-*-lama", "baseline-lama@*"),
+        *("build-lama@*", "validate-lama@*", "probe-*"),
         *("score", "significance", "track", "compare"),
     ],
 }
@@ -230,7 +227,7 @@ def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: s
 def test_an_edit_of_code_is_planned_before_the_stage_code_runs(repo: Repo) -> None:
     with edited(repo, [f"{SRC}/methods/xfactr.py"]):
         stages = find_stale_stages()
-    probes = matching(repo, ["probe-xfactr*"])
+    probes = matching(repo, ["probe-masked@*"])
     assert {name for name, stage in stages.items() if stage.reason == "now"} == {"code", *probes}
     assert all("code" in stages[name].needs for name in probes)
 
@@ -272,10 +269,10 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
             set_to("sweeps.learning_rate", {"0.001": None}),
         ),
         [
-            *("probe-xfactr@*-medlama", "probe-fill_mask@*-lama"),
+            "probe-masked@*",
             *("build-medlama@medlama", "validate-medlama@medlama"),
             *("train@untaught-causal", "train-continued@taught-causal"),
-            *("validate-sentences@set-2", "rewire*@*-set-2", "probe-contrastive@*"),
+            *("validate-sentences@set-2", "rewire*@*-set-2"),
             "rewire-learning_rate@taught-set-0-0.001",
         ],
     ),
@@ -324,8 +321,7 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
     assert stale_stages == {
         *("check", "code", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
         *(
-            "baseline-lama@lama",
-            "probe-perplexity-causal@mine-lama",
+            "probe-causal@mine",
             "score",
             "significance",
             "track",

@@ -16,7 +16,6 @@ from helpers.toy_project import METADATA, NAMED, project
 from medprobe.core import places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.tables import BASELINE
-from medprobe.pipeline.stages.baseline import baseline
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
 from medprobe.pipeline.stages.significance import significance
@@ -49,7 +48,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(places.PREDICTIONS / "untaught", places.PREDICTIONS / "third")
         taught = places.PREDICTIONS / "taught"
         shutil.copytree(taught / "contrastive", taught / "answering")
-        baseline("made_up")
         score(PARAMS)
         significance(PARAMS)
         compare(PARAMS)

@@ -86,7 +86,7 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[st
     assert where["full", "all", "taught", "answers_of_2"] == pytest.approx(of_two)
     assert len([*(reports / "figures").glob("*-tokens.svg")]) == 1
     table = pd.read_csv(reports / "comparison.csv")
-    assert set(table["model"]) == {"taught", "untaught"}
+    assert set(table["model"]) == {"taught", "untaught", "baseline"}
     assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()
 
 

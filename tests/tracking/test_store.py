@@ -145,25 +145,6 @@ def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
     assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "KILLED"]
 
 
-def test_drawings_are_added_once_to_a_run_that_has_none(empty: Path) -> None:
-    drawn = []
-
-    def figures() -> dict[str, str]:
-        drawn.append(1)
-        return {"figures/a.svg": "<svg/>"}
-
-    client, result = connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}), figures)
-    assert record(client, result)
-    assert not drawn
-    for _ in range(2):
-        assert not record(client, result, figures=True)
-    assert len(drawn) == 1
-    (run,) = runs("b")
-    assert [file.path for file in client.list_artifacts(run.info.run_id, "figures")] == [
-        "figures/a.svg"
-    ]
-
-
 def test_what_mlflow_cuts_is_whole_in_the_artefact(empty: Path) -> None:
     params = {f"p{number}": "x" * 7000 for number in range(150)}
     record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}, params=params)))

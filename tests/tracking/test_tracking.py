@@ -17,7 +17,7 @@ from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.pipeline.stages.significance import significance
-from medprobe.pipeline.stages.track import track, track_one
+from medprobe.pipeline.stages.track import track, track_model
 from medprobe.tracking import pages
 from medprobe.tracking.store import CURRENT, KEY, STATE, Content, NotLogged, Result, connect, record
 from tracking.test_store import runs
@@ -173,7 +173,7 @@ def test_a_damaged_store_stops_no_stage(store: Path, capsys: pytest.CaptureFixtu
     database = Path("mlruns/mlflow.db")
     shutil.copy(database, "whole.db")
     database.write_bytes(b"noise" * 1_000)
-    track_one("taught", "contrastive", "made_up", PARAMS)
+    track_model("taught", PARAMS)
     track(PARAMS, required=False)
     assert capsys.readouterr().err.count("not logged to MLflow: ") == 2
     assert json.loads(Path("outputs/tracked.json").read_text()) == {}
@@ -247,7 +247,7 @@ def test_runs_say_what_they_were_made_from() -> None:
     assert results["untaught"].data.tags["model.revision"] == "abc"
     assert (tags["stage"], tags["kind"]) == ("probe", "masked")
     assert len(tags["candidates.full"]) == 64
-    assert results["taught"].data.params["contrastive.layer"] == "12"  # just made: params.yaml
+    assert results["taught"].data.params["contrastive.layer"] == "7"
 
 
 @pytest.mark.usefixtures("in_project")
@@ -419,11 +419,11 @@ def test_inputs_say_what_they_are_for_and_children_have_them_and_a_description()
 
 
 def test_a_lost_store_is_filled_anew(store: Path) -> None:
-    """Parameters of older results come from the lock."""
+    """Parameters come from the record of each result; from params.yaml if that is lost."""
     shutil.rmtree("mlruns")
     track(PARAMS)
     assert len(runs()) == 2
     assert Path("outputs/tracked.json").read_text().count("made_up/") == 2
     results = by_model()
-    assert results["taught"].data.params["contrastive.layer"] == "7"
-    assert results["untaught"].data.params["contrastive.layer"] == "12"  # not in the lock
+    assert results["taught"].data.params["contrastive.layer"] == "7"  # as it was when it was made
+    assert results["untaught"].data.params["contrastive.layer"] == "12"  # without a record

@@ -18,7 +18,7 @@ import click
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
-from medprobe.pipeline import fork_server, timings
+from medprobe.pipeline import timings
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
@@ -31,10 +31,6 @@ HEADINGS: Final = {
     "Keep in order": ("doctor", "clean"),
 }
 CI: Final = ("gate", "moved", "pipeline")
-KILLED: Final = (
-    "killed from outside, as the system does where memory runs out; "
-    "lower --jobs or engine.token_budget and run it again, finished parts are kept"
-)
 OUT_OF_MEMORY: Final = (
     "out of memory; lower --jobs or engine.token_budget, or raise the limit (`ulimit -v`), "
     "and run it again, finished parts are kept"
@@ -135,15 +131,12 @@ class Commands(click.Group):
             formatter.write_text(", ".join(CI))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the script `medprobe`, in a fork of the server where `medprobe repro` started it."""
+        """Run the script `medprobe`."""
         for name in ("stdout", "stderr"):  # None where the shell closed it
             if getattr(sys, name) is None:
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
-        status = fork_server.run("medprobe", sys.argv[1:], os.environ)
-        if status == 128 + signal.SIGKILL:
-            click.echo(f"medprobe {' '.join(sys.argv[1:])}: {KILLED}", err=True)
-        return super().__call__(*args, **kwargs) if status is None else sys.exit(status)
+        return super().__call__(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn bad input, a full disk and a stop into one line."""
@@ -157,10 +150,11 @@ class Commands(click.Group):
             click.echo("stopped; what was finished is kept", err=True)
             ctx.exit(128 + signal.SIGINT)
         except Exception as error:
-            message = _explain(error, f"medprobe {ctx.invoked_subcommand}")
-            if ctx.params["verbose"] or not message:
+            errors = error.exceptions if isinstance(error, ExceptionGroup) else [error]
+            messages = [_explain(each, f"medprobe {ctx.invoked_subcommand}") for each in errors]
+            if ctx.params["verbose"] or not all(messages):
                 raise
-            raise OneLine(message) from error
+            raise OneLine("\nError: ".join(dict.fromkeys(messages))) from error
 
 
 def _unchanged_inputs() -> AbstractContextManager[None]:

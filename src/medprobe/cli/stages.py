@@ -3,8 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -12,10 +11,6 @@ from medprobe.cli.group import example, main
 from medprobe.core import places
 from medprobe.core.executor import open_executor
 from medprobe.core.stage_code import check_libraries, checked_code
-
-if TYPE_CHECKING:
-    from medprobe.core.executor import Executor
-    from medprobe.core.params import EngineParams
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,35 +31,6 @@ def add_options(*names: str) -> Callable[[Command], Command]:
         return command
 
     return add
-
-
-def lineage_of(executor: "Executor", engine: "EngineParams") -> dict[str, object]:
-    """List the devices that computed a result, here or elsewhere, and the tokens they read."""
-    from medprobe.core.executor import in_this_process
-    from medprobe.engine.load import choose_device, device_name, token_counter
-
-    if executor is not in_this_process:
-        described: dict[str, object] = executor.describe()  # type: ignore[attr-defined]
-        return described
-    return {
-        "device": device_name(choose_device(engine.device)),
-        "tokens": token_counter["tokens"],
-    }
-
-
-def warn_of_unanswered(path: Path) -> None:
-    """Print a line where too many queries of a prediction table have no answer."""
-    import pyarrow.parquet as pq
-
-    if "unanswered" not in pq.read_schema(path).names:
-        return
-    import pandas as pd
-
-    from medprobe.core.answers import describe_unanswered  # which other results do not need
-
-    if warning := describe_unanswered(pd.read_parquet(path)):
-        name = path.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
-        click.echo(f"warning: {name}: {warning}", err=True)
 
 
 @main.command("check", epilog=example("medprobe check"))
@@ -101,8 +67,9 @@ def build(benchmark: str) -> None:
     from medprobe.pipeline.stages.build import build as run
 
     params = check.loaded()
+    builder = params.builder(benchmark)
     with (
-        checked_code("build", benchmarks=[params.builder(benchmark)]),
+        checked_code("build", builder, benchmarks=[builder]),
         open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
     ):
         run(benchmark, params, executor)
@@ -116,7 +83,8 @@ def validate(benchmark: str) -> None:
     from medprobe.pipeline.stages.validate import validate as run
 
     params = check.loaded()
-    with checked_code("validate", benchmarks=[params.builder(benchmark)]):
+    builder = params.builder(benchmark)
+    with checked_code("validate", builder, benchmarks=[builder]):
         run(benchmark, params)
 
 
@@ -150,55 +118,29 @@ def fetch(model: str) -> None:
 
 
 @main.command(
-    epilog=example("medprobe probe --model taught --method contrastive --benchmark medlama")
+    epilog=example(
+        "medprobe probe --model taught",
+        "medprobe probe --model taught --method contrastive --benchmark medlama",
+    )
 )
-@add_options("model", "method", "benchmark")
+@add_options("model")
+@click.option("--method", default="", help="By this method of params.yaml alone.")
+@click.option("--benchmark", default="", help="On this benchmark of params.yaml alone.")
 def probe(model: str, method: str, benchmark: str) -> None:
-    """Probe a model by one method on one benchmark, and log the result to MLflow."""
-    from medprobe.backends import read_plugin_model
-    from medprobe.core import lineage
-    from medprobe.core.tables import read_refusal
+    """Probe a model by all methods on all benchmarks of its kind, and log results to MLflow."""
+    from medprobe import methods
+    from medprobe.backends.finder import describe
     from medprobe.pipeline import check
-    from medprobe.pipeline.stages.probe import probe as run
+    from medprobe.pipeline.stages.probe import probe_model
+    from medprobe.pipeline.stages.track import track_model  # whose libraries probing does not need
 
     params = check.loaded()
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    engine = params.engine
-    record: dict[str, object] = engine.model_dump(mode="json", exclude={"executor", "address"})
-    if model in params.lower_case:
-        record["lower_case"] = True
-    with (
-        checked_code("probe", methods=[method]),
-        lineage.recorded(places.RUNS / model / method / f"{benchmark}.json", out, record),
-    ):
-        with open_executor(engine) as executor:
-            run(model, method, benchmark, params, executor)
-        record |= lineage_of(executor, engine)
-        if read_plugin_model(places.MODELS / model):
-            from medprobe.backends.finder import describe  # which other models do not need
-
-            record |= describe(places.MODELS / model)
-        if reason := read_refusal(out):
-            record["not_asked"] = reason
-    if reason:
-        click.echo(f"not asked: {reason}", err=True)
-        return
-    warn_of_unanswered(out)
-    from medprobe.pipeline.stages.track import track_one  # whose libraries probing does not need
-
-    track_one(model, method, benchmark, params)
-
-
-@main.command(epilog=example("medprobe baseline --benchmark medlama"))
-@add_options("benchmark")
-def baseline(benchmark: str) -> None:
-    """Rank the commonest answers of each relation, without a model."""
-    from medprobe.pipeline import check
-    from medprobe.pipeline.stages.baseline import baseline as run
-
-    check.loaded()
-    with checked_code("baseline"):
-        run(benchmark)
+    kind = params.models.kind(model)
+    with checked_code("probe", kind, methods=methods.find_by_kind([kind])):
+        try:
+            probe_model(model, params, method, benchmark, describe=describe)
+        finally:
+            track_model(model, params)
 
 
 @main.command(epilog=example("medprobe score"))

@@ -34,22 +34,6 @@ class Query(NamedTuple):
     answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
 
 
-def baselines(tables: BenchmarkTables) -> dict[str, tuple[pd.DataFrame, str]]:
-    """Make all baselines of a benchmark.
-
-    Args:
-        tables: the benchmark.
-
-    Returns:
-        Name -> its prediction table and the family of metrics that scores it.
-    """
-    return {
-        MAJORITY: (majority(tables, RANKED), "accuracy"),
-        RANDOM_ANSWER: (random_answer(tables), "chance"),
-        CHANCE: (chance(tables), "chance"),
-    }
-
-
 def majority(tables: BenchmarkTables, k: int) -> pd.DataFrame:
     """List for each relation of a subset the answers that are right for the most queries.
 

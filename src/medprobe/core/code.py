@@ -7,9 +7,8 @@ use `closure`, so that they cannot disagree.
 import ast
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -92,14 +91,14 @@ def stage_module(stage: str) -> str:
     return find_plugins("stages")[stage].module
 
 
-def list_path(stage: str, plugins: Mapping[str, Sequence[str]]) -> Path:
+def list_path(stage: str, name: str = "") -> Path:
     """Return the path of the list of a stage's code, such as `outputs/code/build-medlama.txt`.
 
     Args:
         stage: The name of its module in `medprobe.pipeline.stages`.
-        plugins: As for `closure`.
+        name: What tells its blocks of dvc.yaml apart, such as a builder or a kind of model.
     """
-    return CODE / f"{'-'.join([stage, *chain.from_iterable(plugins.values())])}.txt"
+    return CODE / f"{'-'.join(filter(None, [stage, name]))}.txt"
 
 
 def list_lines(files: Iterable[Path], root: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What DVC records of data, of stages' outputs, and of the parameters that they were made with.
+"""What DVC records of data, and of stages' outputs.
 
 It is read from dvc.lock, data.dvc and the runs in DVC's cache. A file that is missing, damaged or
 no file of DVC's has nothing: reading it fails nothing.
@@ -50,19 +50,6 @@ def stage_of(path: Path) -> str:
         if any(out.get("path") in places for out in record.get("outs", [])):
             return str(name)
     return ""
-
-
-def recorded_params(out: Path) -> dict[str, Any] | None:
-    """Return the parameters under which the stage that made the file `out` last ran.
-
-    They are by their dotted names, or None if DVC has no record of it.
-    """
-    path = out.as_posix()
-    for record in _records(LOCK):
-        if any(out.get("path") == path for out in record.get("outs", [])):
-            settings = record.get("params", {}).get("params.yaml")
-            return flat(settings) if settings else None
-    return None
 
 
 def flat(content: Any, prefix: str = "") -> dict[str, Any]:

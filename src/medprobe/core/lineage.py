@@ -14,7 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from medprobe.core import dvc_records
 from medprobe.core.files import replacing
+from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
 
 FOLLOWED: Final = ("src", "params.yaml", "data.dvc", "data/*.dvc", "requirements.lock")
@@ -53,6 +55,12 @@ def user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return UNKNOWN
+
+
+def probing_settings(model: str, method: str, benchmark: str, params: Params) -> dict[str, Any]:
+    """Return the seed, the precision and the method's settings, as params.yaml has them now."""
+    settings = dvc_records.flat(params.choices(model, method, benchmark), method)
+    return {"seed": params.seed, "engine.precision": params.engine.precision, **settings}
 
 
 @contextmanager

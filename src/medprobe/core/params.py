@@ -274,6 +274,15 @@ class Params(Section):
         methods = self.methods.get(self.models.kind(model), {})
         return benchmark in methods.get(method, {})
 
+    def results(self, model: str) -> list[tuple[str, str]]:
+        """List the methods that probe a model, each with its benchmarks, as pairs of names.
+
+        Raises:
+            BadInput: No model has this name.
+        """
+        of_kind = self.methods.get(self.models.kind(model), {})
+        return [(method, benchmark) for method, names in of_kind.items() for benchmark in names]
+
     def builder(self, benchmark: str) -> str:
         """Return the builder of a benchmark.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.errors import is_out_of_memory
 from medprobe.core.files import list_files, replacing
-from medprobe.core.places import LIBRARIES, USED_PARTS
+from medprobe.core.places import LIBRARIES, PARTS, USED_PARTS
 from medprobe.core.plugins import Plugin
 from medprobe.core.progress import print_above
 
@@ -78,15 +78,27 @@ def write_part(table: "pd.DataFrame", path: Path) -> None:
         table.to_parquet(scratch, index=False, write_page_checksum=True)
 
 
-def record_used(result: str, parts: Iterable[Path]) -> None:
+def record_used(result: str, parts: Iterable[Path], key: str = "") -> None:
     """Write which parts a result is made of, so that `medprobe clean` can remove all others.
 
     Args:
         result: Names the record, such as `taught/xfactr/medlama`.
         parts: The parts.
+        key: A hash of all that the result follows from.
     """
     with replacing(USED_PARTS / f"{result}.txt") as scratch:
-        scratch.write_text("".join(f"{path.name}\n" for path in parts), encoding="utf-8")
+        lines = [key, *(path.name for path in parts)]
+        scratch.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read_used(result: str, key: str) -> "list[pd.DataFrame] | None":
+    """Return the parts that a result is made of; None if one is missing, or with another key."""
+    path = USED_PARTS / f"{result}.txt"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if lines[:1] != [key]:
+        return None
+    tables = [table for name in lines[1:] if (table := read_part(PARTS / name)) is not None]
+    return tables if len(tables) == len(lines) - 1 else None
 
 
 def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:

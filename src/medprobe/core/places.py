@@ -12,6 +12,7 @@ LOWER_CASE = Path("outputs/lower_case.json")  # the models whose texts are lower
 BENCHMARKS = Path("outputs/benchmarks")
 ABOUT = Path("outputs/about")  # metadata of each benchmark
 VALIDATION = Path("outputs/validation")
+PASSED = Path("outputs/passed")  # a file for each benchmark that has passed its gate
 MODELS = Path("outputs/models")
 PREDICTIONS = Path("outputs/predictions")
 CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage

@@ -37,7 +37,7 @@ INSTALL: Final = "run `pip install --no-deps --editable .` here, or set PYTHONPA
 
 
 @contextmanager
-def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
+def checked_code(stage: str, name: str = "", **plugins: list[str]) -> Iterator[None]:
     """Compare the code and libraries that a stage runs with what DVC has recorded for it.
 
     The comparison is made now, and again before each output or part of the block gets its place.
@@ -47,6 +47,7 @@ def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
 
     Args:
         stage: The name of its module in `medprobe.pipeline.stages`.
+        name: As for `core.code.list_path`.
         plugins: As for `core.code.closure`.
 
     Raises:
@@ -54,7 +55,7 @@ def checked_code(stage: str, **plugins: list[str]) -> Iterator[None]:
     """
     check_libraries()
     files = closure(stage_module(stage), plugins=plugins)
-    if not _check_recorded_code(stage, plugins, files) and not _check_package():
+    if not _check_recorded_code(list_path(stage, name), plugins, files) and not _check_package():
         yield
         return
     states = {path: _state(path) for path in files}
@@ -94,16 +95,15 @@ def check_libraries() -> None:
 
 
 def _check_recorded_code(
-    stage: str, plugins: Mapping[str, Collection[str]], files: Collection[Path]
+    path: Path, plugins: Mapping[str, Collection[str]], files: Collection[Path]
 ) -> bool:
-    """Compare a stage's code with its list and with the locks of installed plugins.
+    """Compare a stage's code with its list in `path`, and with the locks of installed plugins.
 
     Returns whether one of them is there.
     """
     from medprobe.core.parts import plugin_lock  # imports pandas, which --help does not need
 
     found = False
-    path = list_path(stage, {kind: [*names] for kind, names in plugins.items()})
     if path.is_file():
         found = True
         listed = {*path.read_text(encoding="utf-8").splitlines(keepends=True)}

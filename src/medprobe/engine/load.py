@@ -5,7 +5,9 @@ import os
 import platform
 import weakref
 from collections import Counter
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -47,6 +49,10 @@ OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its h
 token_counter: Final[Counter[str]] = (
     Counter()
 )  # what models have read in this process: tokens, with padding
+
+
+# The last model that was loaded, by what it was loaded from, where models are shared.
+_shared: ContextVar[dict[tuple[Any, ...], "Model"] | None] = ContextVar("_shared", default=None)
 
 
 class NotANumber(BadInput):
@@ -93,6 +99,19 @@ class Model:
             raise BadInput(self.name, problem, "set own_settings: false") from error
 
 
+@contextmanager
+def share_model() -> Iterator[None]:
+    """Within the block, load the same checkpoint with the same head once.
+
+    One model is kept at a time. A classifier is always loaded, since fine-tuning changes it.
+    """
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 def load(
     folder: Path,
     head: Head,
@@ -117,6 +136,18 @@ def load(
         NotANumber: A weight is NaN or infinite.
     """
     engine = engine or EngineParams()
+    shared = _shared.get()
+    if shared is None or head == "classifier":
+        return _load(folder, head, engine, labels, layers)
+    key = (folder, head, engine.model_dump_json(), layers)
+    if key not in shared:
+        shared.clear()  # before another model takes its memory
+        shared[key] = _load(folder, head, engine, labels, layers)
+    return shared[key]
+
+
+def _load(folder: Path, head: Head, engine: EngineParams, labels: int, layers: int | None) -> Model:
+    """Load a checkpoint, as `load` does where nothing is shared."""
     use_threads()
     config = read_config(folder)
     if head != "classifier" and head not in heads(config):

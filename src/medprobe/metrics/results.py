@@ -3,9 +3,9 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -58,21 +58,20 @@ def prediction_tables(folder: Path, params: Params) -> list[Path]:
         params: All of `params.yaml`.
 
     Returns:
-        Their paths, sorted; those of the baseline are among them, those of models that were not
-        asked are not.
+        Their paths, sorted, without those of models that were not asked.
 
     Raises:
         BadInput: there are none.
     """
     paths = sorted(folder.glob("*/*/*.parquet"))
-    named = [path for path in paths if _is_named(path, params) and not read_refusal(path)]
+    named = [path for path in paths if _is_named(path, params)]
     if not named:
         problem = "no predictions of what params.yaml names"
         if paths:
             first = "/".join(paths[0].with_suffix("").parts[-3:])
             problem += f"; {len(paths)} of other names are there, the first {first}"
         raise BadInput(folder, problem, "run `dvc repro` to probe the models")
-    return named
+    return [path for path in named if not read_refusal(path)]
 
 
 def refusals(folder: Path, params: Params) -> dict[Path, str]:
@@ -87,10 +86,7 @@ def refusals(folder: Path, params: Params) -> dict[Path, str]:
 
 
 def _is_named(path: Path, params: Params) -> bool:
-    model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-    if model == BASELINE:
-        return benchmark in params.benchmark_names
-    return params.names_result(model, method, benchmark)
+    return params.names_result(path.parent.parent.name, path.parent.name, path.stem)
 
 
 def families(path: Path) -> list[str]:
@@ -143,9 +139,11 @@ def cached_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
     return scores
 
 
-def read_scores(part: Path) -> Scores | None:
-    """Read a prediction table's scores; None where there are none that can be read."""
-    scores: Scores | None = read_whole(part, lambda path: json.loads(path.read_text("utf-8")))
+def read_scores(part: Path) -> dict[str, Any] | None:
+    """Read the scores in a part; None where there are none that can be read."""
+    scores: dict[str, Any] | None = read_whole(
+        part, lambda path: json.loads(path.read_text("utf-8"))
+    )
     return scores
 
 
@@ -154,8 +152,8 @@ def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
     return PARTS / f"scores-{scores_key(path, folder, scoring)[:32]}.json"
 
 
-def write_scores(scores: Scores, part: Path) -> None:
-    """Write a prediction table's scores. Raises ValueError for NaN, which is no JSON."""
+def write_scores(scores: Mapping[str, Any], part: Path) -> None:
+    """Write scores to a part. Raises ValueError for NaN, which is no JSON."""
     with replacing(part) as scratch:
         scratch.write_text(json.dumps(scores, allow_nan=False), encoding="utf-8")
 

@@ -201,9 +201,8 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
     shuffled: list[pd.DataFrame] = []
     for path in paths:
         model, method = path.parent.parent.name, path.parent.name
-        if model != BASELINE:
-            systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
-            shuffled.append(shuffled_table(path, folder, scoring, model, method))
+        systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
+        shuffled.append(shuffled_table(path, folder, scoring, model, method))
         report_progress(1, READINGS)
     systems |= guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}

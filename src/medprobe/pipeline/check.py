@@ -48,6 +48,7 @@ def check(params: Params) -> None:
     for kind, methods in params.methods.items():
         for method, by_benchmark in methods.items():
             _check_method(params, kind, method, by_benchmark)
+    _check_named(params)
     _warn_of_unprobed(params)
     executors = ["local", *(name for name, found in find_settings().items() if found.executor)]
     check_name(params.engine.executor, executors, "engine.executor")
@@ -55,6 +56,21 @@ def check(params: Params) -> None:
         if found.check:
             found.check(params)
     metrics.catalog()  # a plugin's file can be broken
+
+
+def _check_named(params: Params) -> None:
+    """Refuse a params.yaml without a section that dvc.yaml names for a kind of its models."""
+    from medprobe import methods
+
+    for kind in (kind for kind, models in params.models.by_kind().items() if models):
+        sections = {
+            name for method in methods.find_by_kind([kind]) for name in methods.find(method).PARAMS
+        }
+        missing = sorted(sections - params.model_fields_set)
+        missing += [f"methods.{kind}"] if kind not in params.methods else []
+        if missing:
+            remedy = f"write it down, as {{}} if it is empty: dvc.yaml names it for {kind} models"
+            raise BadInput("params.yaml", f"{missing[0]} is missing", remedy)
 
 
 def _warn_of_unprobed(params: Params) -> None:
@@ -150,9 +166,6 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
     _check_workers(params, "methods", method)
     if kind not in plugin.KINDS:
         raise BadInput(f"params.yaml: {where}", methods.describe_needs(plugin))
-    if missing := {*plugin.PARAMS} - params.model_fields_set:
-        problem, remedy = f"{min(missing)} is missing", "write it down: dvc.yaml names it"
-        raise BadInput("params.yaml", problem, remedy)
     benchmark_names = [name for named in params.benchmarks.values() for name in named]
     for benchmark, choices in by_benchmark.items():
         check_name(benchmark, benchmark_names, where)

@@ -122,18 +122,18 @@ def code_lists() -> dict[Path, str]:
         The path of each list, and its text: a line per file, as `sha256sum` writes it.
     """
     texts = {}
-    for stage, plugins in _stages_with_code():
+    for stage, name, plugins in _stages_with_code():
         paths = closure(stage_module(stage), plugins=plugins, root=SOURCES)
-        texts[list_path(stage, plugins)] = "".join(list_lines(paths, SOURCES).values())
+        texts[list_path(stage, name)] = "".join(list_lines(paths, SOURCES).values())
     return texts
 
 
-def _stages_with_code() -> list[tuple[str, dict[str, list[str]]]]:
+def _stages_with_code() -> list[tuple[str, str, dict[str, list[str]]]]:
     """The stages whose code dvc.yaml names, with their plugins: all that the template asks for."""
     asked = []
 
-    def note(stage: str, **plugins: list[str]) -> list[str]:
-        asked.append((stage, plugins))
+    def note(stage: str, name: str = "", **plugins: list[str]) -> list[str]:
+        asked.append((stage, name, plugins))
         return []  # no paths: nobody reads this dvc.yaml
 
     _render(note, lambda _: [])
@@ -165,8 +165,10 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
     )
     names: dict[str, Any] = dict(
         builders={name: benchmarks.find(name) for name in benchmarks.list_names()},
-        methods={name: methods.find(name) for name in methods.list_names()},
-        kinds=MODEL_KINDS,
+        methods={
+            kind: {name: methods.find(name) for name in methods.find_by_kind([kind])}
+            for kind in MODEL_KINDS
+        },
         settings=find_settings(),
         sections={
             name: json.dumps(found.empty) for name, found in find_settings().items() if found.type
@@ -183,6 +185,10 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,
         suites=suites,
+        reads=lambda plugins: [*dict.fromkeys(x for plugin in plugins for x in plugin.READS)],
+        sections_of=lambda plugins: [
+            *dict.fromkeys(x for plugin in plugins for x in plugin.PARAMS)
+        ],
     )
     return environment.get_template(TEMPLATE).render(names, blocks=_blocks(environment, names))
 
@@ -194,17 +200,17 @@ def _blocks(environment: Environment, names: dict[str, Any]) -> list[str]:
     return [environment.from_string(text).render(names) for text in texts]
 
 
-def code(stage: str, **plugins: list[str]) -> list[str]:
+def code(stage: str, name: str = "", **plugins: list[str]) -> list[str]:
     """Return the paths that stand for the code on which a stage's numbers depend.
 
     They are the lock of the libraries, the list of the package's files, the files of the project's
     own plugins, and the locks of installed plugins.
 
-    >>> code("build", benchmarks=["medlama"])[0]
+    >>> code("build", "medlama", benchmarks=["medlama"])[0]
     'requirements.lock'
     """
     files = closure(stage_module(stage), plugins=plugins)
-    dependencies = [LIBRARIES, *([list_path(stage, plugins)] if _is_clone() else [])]
+    dependencies = [LIBRARIES, *([list_path(stage, name)] if _is_clone() else [])]
     dependencies += [path for path in files if not path.is_absolute()]
     locks = (plugin.lock for plugin in installed_plugins(files, plugins) if plugin.lock)
     return [*dict.fromkeys(path.as_posix() for path in (*dependencies, *locks))]
@@ -228,13 +234,11 @@ def yaml_list(names: list[str], indent: int) -> str:
     line = f"[{', '.join(names)}]"
     if indent + len("deps: ") + len(line) <= WIDTH:
         return line
-    blank = " " * (indent + 2)
-    body = textwrap.fill(
-        line[1:],
+    return textwrap.fill(
+        line,
         WIDTH,
-        initial_indent=blank,
-        subsequent_indent=blank,
+        initial_indent=" " * (indent + len("deps: ")),
+        subsequent_indent=" " * (indent + 2),
         break_long_words=False,
         break_on_hyphens=False,
-    )
-    return f"[\n{body}"
+    ).lstrip()

@@ -3,7 +3,6 @@
 DVC runs the stages, so that nothing is built twice.
 """
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,10 +13,9 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, find_settings
 from medprobe.gate.page import page
-from medprobe.pipeline import fork_server
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.doctor import list_sources, missing_sources
-from medprobe.pipeline.repro import exclusive_lock, process_group
+from medprobe.pipeline.repro import DVC, environment, exclusive_lock, process_group
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages
 
 PINNED: Final = Path("data.dvc")
@@ -72,17 +70,14 @@ def _run(group: int) -> dict[str, str]:
     if not gates:
         return {}
     errors, name, last, line = dict[str, str](), "", "", ""
-    with (
-        fork_server.start(os.environ, group) as variables,
-        subprocess.Popen(
-            [*fork_server.DVC, "--wait-for-lock", "repro", "--keep-going", *gates],
-            env=variables,
-            process_group=group,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process,
-    ):
+    with subprocess.Popen(
+        [*DVC, "--wait-for-lock", "repro", "--keep-going", *gates],
+        env=environment(),
+        process_group=group,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
         assert process.stdout
         for line in filter(str.strip, process.stdout):
             print(line, end="", flush=True)

@@ -59,27 +59,32 @@ def plan(params: Params, *, as_json: bool = False) -> None:
 
 def requests(stage: Stage, params: Params) -> str:
     """Say how many requests a stage sends to a server; empty if it sends none, or none yet."""
-    from medprobe.pipeline.stages.probe import prepare
+    from medprobe.pipeline.probing import prepare
 
     options = stage.options
     if options[""] != "probe":
         return ""
-    model, method, benchmark = (options[key] for key in ("model", "method", "benchmark"))
+    model = options["model"]
     described = read_plugin_model(places.MODELS / model)
-    if not (described and described.remote) or not (places.BENCHMARKS / benchmark).is_dir():
+    if not (described and described.remote):
         return ""
-    try:
-        count = prepare(model, method, benchmark, params).count_requests()
-    except NotAsked as error:
-        return f"not asked: {error}"
-    return f"{count:,} requests"
+    results = [pair for pair in params.results(model) if (places.BENCHMARKS / pair[1]).is_dir()]
+    if not results:
+        return ""
+    count, reasons = 0, dict[str, None]()
+    for method, benchmark in results:
+        try:
+            count += prepare(model, method, benchmark, params).count_requests()
+        except NotAsked as error:
+            reasons[f"not asked: {error}"] = None
+    return "; ".join([f"{count:,} requests", *reasons])
 
 
 def format_line(name: str, seconds: float | None, notes: Sequence[str]) -> str:
     """Format a stage as one line: its name, its time, and the stage that it waits for.
 
-    >>> format_line("score", 42.0, ["after probe-xfactr@a-b"])
-    'score       42 s  after probe-xfactr@a-b'
+    >>> format_line("score", 42.0, ["after probe-masked@bert"])
+    'score       42 s  after probe-masked@bert'
     """
     clock = "unknown" if seconds is None else duration(seconds)
     return f"{name} {clock:>10}  {'; '.join(notes)}".rstrip()

@@ -18,12 +18,20 @@ from filelock import FileLock, Timeout
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import print_above
-from medprobe.pipeline import fork_server
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.outdated import write_outdated
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
 LOOKING: Final = "looking for stages that data, settings or code made stale"
+KILLED: Final = (
+    "; status 137 or -9: the system killed it, as where memory runs out: lower --jobs or "
+    "engine.token_budget"
+)
+DVC: Final = (  # `dvc` without its advice after each stage what to add to git
+    *(sys.executable, "-c"),
+    "import dvc.cli, logging; logging.getLogger('dvc.repo.scm_context').setLevel(30); "
+    "exit(dvc.cli.main())",
+)
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -50,10 +58,10 @@ def repro(jobs: int) -> None:
             return
         print_above(f"stages to run, at most: {len(stages)} (`medprobe plan` lists them)")
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
-        with fork_server.start(share | os.environ, group) as variables:
-            if jobs > 1:
-                _run(stages, jobs, variables, group)
-            _dvc([], variables, group)
+        variables = share | environment()
+        if jobs > 1:
+            _run(stages, jobs, variables, group)
+        _dvc([], variables, group)
 
 
 @contextmanager
@@ -103,9 +111,7 @@ def process_group() -> Iterator[int]:
             signal.signal(number, handler)
 
 
-def _run(
-    stages: Mapping[str, Stage], jobs: int, environment: Mapping[str, str], group: int
-) -> None:
+def _run(stages: Mapping[str, Stage], jobs: int, variables: Mapping[str, str], group: int) -> None:
     """Run the stages, `jobs` at a time, as soon as the stages that they need have ended."""
     queue, finished = order_by_first_result(stages), set[str]()
     running: dict[Future[None], str] = {}
@@ -115,7 +121,7 @@ def _run(
             runnable = [name for name in queue if finished.issuperset(stages[name].needs)]
             for name in runnable[: jobs - len(running)]:
                 queue.remove(name)
-                running[pool.submit(_dvc, ["--single-item", name], environment, group)] = name
+                running[pool.submit(_dvc, ["--single-item", name], variables, group)] = name
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 future.result()
                 finished.add(running.pop(future))
@@ -123,19 +129,25 @@ def _run(
         pool.shutdown(cancel_futures=True)
 
 
+def environment() -> dict[str, str]:
+    """The environment of stages: this Python's programs come first on the PATH.
+
+    Its own environment need not be activated.
+    """
+    folder = os.path.dirname(sys.executable)
+    return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+
+
 def _cores() -> int:
     """The number of cores that are available to this process."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def _dvc(arguments: list[str], environment: Mapping[str, str], group: int) -> None:
+def _dvc(arguments: list[str], variables: Mapping[str, str], group: int) -> None:
     """Run `dvc repro`."""
-    command = ["--wait-for-lock", "repro", *arguments]
-    status = fork_server.run("dvc", command, environment)
-    if status is None:
-        dvc = [*fork_server.DVC, *command]
-        with subprocess.Popen(dvc, env=environment, process_group=group) as process:
-            status = process.wait()
+    command = [*DVC, "--wait-for-lock", "repro", *arguments]
+    with subprocess.Popen(command, env=variables, process_group=group) as process:
+        status = process.wait()
     if status:
-        problem = "a stage failed (see DVC's message above)"
+        problem = f"a stage failed (see DVC's message above{KILLED})"
         raise BadInput("dvc repro", problem, "fix it and run the command again")

@@ -36,22 +36,22 @@ from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
 from medprobe.tracking.store import Content, Dataset, Result
 
-LAYOUT: Final = 5  # of what a run holds: another number logs all results again
+LAYOUT: Final = 6  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
+UNTAGGED: Final = ("begin", "end", "key", "notes")  # of a result's record
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 
-def of(path: Path, params: Params, *, fresh: bool) -> Result:
-    """The run of a prediction table; of a fresh one, params.yaml, not dvc.lock, says how."""
+def of(path: Path, params: Params) -> Result:
+    """The run of a prediction table."""
     model, method, benchmark = names(path)
     return Result(
         benchmark,
         model,
         method,
         key=_key(path, params),
-        content=partial(_content, path, params, fresh),
-        figures=partial(_figures, path, params),
+        content=partial(_content, path, params),
         about=_describe(Metadata.read(places.ABOUT / f"{benchmark}.json")),
     )
 
@@ -92,14 +92,7 @@ def scored_rows(path: Path, params: Params) -> tuple[pd.DataFrame, Metadata]:
     return _rows(path, cached_scores(path, places.BENCHMARKS / path.stem, scoring)), metadata
 
 
-def _figures(path: Path, params: Params) -> dict[str, str]:
-    """The drawings of a prediction table. matplotlib is imported here alone."""
-    folder = places.BENCHMARKS / path.stem
-    rows, metadata = scored_rows(path, params)
-    return draw_result(SingleResult(rows, metadata, path, folder, params.track.text))
-
-
-def _content(path: Path, params: Params, fresh: bool) -> Content:
+def _content(path: Path, params: Params) -> Content:
     model, method, benchmark = names(path)
     folder = places.BENCHMARKS / benchmark
     metadata, scoring = _scoring(path, params)
@@ -107,7 +100,9 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
     rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
-    settings = _params(path, params, fresh)
+    settings: dict[str, Any] = origin.pop("settings", None) or lineage.probing_settings(
+        model, method, benchmark, params
+    )
     result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
     series: dict[str, Sequence[tuple[int, float]]] = {**by_step(rows, metadata)}
     further: list[str] = []
@@ -129,6 +124,7 @@ def _content(path: Path, params: Params, fresh: bool) -> Content:
             "statistics.csv": csv_text(of_run(folder, places.MODELS / model)),
             **_tables(path, folder, params.track.text),
             **{note.name: note.read_text(encoding="utf-8") for note in notes},
+            **draw_result(result),
         },
         series=series,
         datasets=[_dataset(name, md5) for name, md5 in inputs.items() if name != checkpoint],
@@ -162,20 +158,6 @@ def _dataset(name: str, md5: str) -> Dataset:
     return Dataset(name, md5, "evaluation", columns, count_rows(queries))
 
 
-def _params(path: Path, params: Params, fresh: bool) -> dict[str, Any]:
-    """Return seed, precision and the method's settings when the result was made."""
-    model, method, benchmark = names(path)
-    recorded = None if fresh else dvc_records.recorded_params(path)
-    if recorded is None:
-        recorded = {"seed": params.seed, "engine.precision": params.engine.precision}
-        recorded |= dvc_records.flat(params.choices(model, method, benchmark), method)
-    settings: dict[str, Any] = {}
-    for name, value in recorded.items():
-        words = name.split(".")
-        settings[".".join([words[2], *words[4:]]) if words[0] == "methods" else name] = value
-    return settings
-
-
 def _tags(
     path: Path, params: Params, commit: str, origin: dict[str, Any], inputs: dict[str, str]
 ) -> dict[str, str]:
@@ -183,7 +165,7 @@ def _tags(
     kind, revision = params.models.kind(model), f"dvc:{inputs[f'outputs/models/{model}']}"
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
-    about = {name: str(value) for name, value in origin.items() if name not in ("begin", "end")}
+    about = {name: str(value) for name, value in origin.items() if name not in UNTAGGED}
     return {
         "stage": "probe",
         "kind": kind,

@@ -33,7 +33,6 @@ PREFIX: Final = "MEDPROBE_EXPERIMENT_PREFIX"  # of experiments' names, on a shar
 KEY: Final = "medprobe.key"
 STATE: Final = "medprobe.state"
 CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
-FIGURES: Final = "medprobe.report.figures"  # tag of runs that have theirs
 NOTE: Final = "mlflow.note.content"
 CONTEXT: Final = "mlflow.data.context"
 LONGEST_REASON: Final = 160  # characters of what MLflow says of a store that it cannot use
@@ -79,8 +78,7 @@ class Result:
     Attributes:
         key: A hash of all that the content follows from.
         content: Makes what the run holds; called only for a result that is not logged yet.
-        figures: Makes the run's drawings, path -> SVG; called once, when they are asked for.
-        late: Metrics that need the results of other stages, logged with the drawings.
+        late: Metrics that need the results of other stages, logged when they are there.
         about: What the benchmark is, in Markdown, for the experiment's description.
     """
 
@@ -89,7 +87,6 @@ class Result:
     method: str
     key: str
     content: Callable[[], Content]
-    figures: Callable[[], dict[str, str]] = dict
     late: Mapping[str, float] = field(default_factory=dict)
     about: str = ""
 
@@ -186,13 +183,11 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 
 
 @usable()
-def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> bool:
+def record(client: "MlflowClient", result: Result) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
     The run is marked current when all of it is there. What a killed process left half-logged is
     superseded too.
-
-    With `figures`, its drawings and late metrics are logged too, where its run has none yet.
 
     Returns:
         Whether a run was added.
@@ -206,15 +201,10 @@ def record(client: "MlflowClient", result: Result, *, figures: bool = False) -> 
     finished = [run for run in runs if run.info.status == "FINISHED"]
     same = next((run for run in finished if run.data.tags.get(KEY) == result.key), None)
     current = same.info.run_id if same else _log(client, experiment, result)
-    if figures and not (same and FIGURES in same.data.tags):
-        for path, svg in result.figures().items():
-            client.log_text(current, svg, path)
-        client.set_tag(current, FIGURES, "logged")
-    if figures:
-        logged = same.data.metrics if same else {}
-        for name, value in result.late.items():
-            if logged.get(name) != value:
-                client.log_metric(current, name, value)
+    logged = same.data.metrics if same else {}
+    for name, value in result.late.items():
+        if logged.get(name) != value:
+            client.log_metric(current, name, value)
     for run in runs if same else [client.get_run(current), *runs]:
         state = "current" if run.info.run_id == current else "superseded"
         if run.info.status == "RUNNING":

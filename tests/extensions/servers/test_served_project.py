@@ -17,7 +17,6 @@ from helpers.project import ROOT, Project, environment
 from helpers.server import Body, TinyServer, serving
 from medprobe.core import places
 from medprobe.core.tables import read_refusal
-from medprobe.pipeline import fork_server
 from medprobe.tracking import store
 
 GUIDE = (ROOT / "docs/how-to/servers.md").read_text(encoding="utf-8")
@@ -75,43 +74,48 @@ def about(served: TinyServer, bodies: list[Body], text: str) -> list[Body]:
 def test_the_example_of_the_guide(
     tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variables = {**environment(), "LLAMA_KEY": KEY, fork_server.SOCKET: ""}
-    with serving(checkpoint) as (url, served), fork_server.start(variables) as key:
+    variables = {
+        **environment(),
+        "LLAMA_KEY": KEY,
+    }
+    with serving(checkpoint) as (url, served):
         project = make_project(tmp_path / "home", checkpoint, url)
         run, works = project.run, project.works
         works("medprobe", "pipeline")
 
         # A stopped stage goes on from its finished parts. The relation `prevents` comes first.
         served.refuses = "treats"
-        stopped = run("dvc", "repro", "probe-likelihood-chat@llama-drugs", **key)
+        stopped = run("dvc", "repro", "probe-chat@llama", **variables)
         assert stopped.returncode != 0
         assert "servers.llama (127.0.0.1, completions): 400 Bad Request" in stopped.stdout
         served.refuses = ""
         assert about(served, served.requests, "prevent")
         count = len(served.requests)
-        works("dvc", "repro", "probe-likelihood-chat@llama-drugs", **key)
+        works("dvc", "repro", "probe-chat@llama", **variables)
         later = served.requests[count:]
         assert about(served, later, "treats") and not about(served, later, "prevent")
 
-        planned = works("medprobe", "plan", **key).splitlines()
-        assert any("answering@llama-drugs" in x and x.endswith(" requests") for x in planned)
+        planned = works("medprobe", "plan", **variables).splitlines()
+        assert any("probe-chat@llama" in x and x.endswith(" requests") for x in planned)
 
-        works("medprobe", "repro", "--jobs", "1", **key)
+        works("medprobe", "repro", "--jobs", "1", **variables)
         count = len(served.requests)
-        assert "up to date" in works("medprobe", "repro", **key)
+        assert "up to date" in works("medprobe", "repro", **variables)
         assert len(served.requests) == count
 
-        doctor = json.loads(works("medprobe", "doctor", "--json", **key))
+        doctor = json.loads(works("medprobe", "doctor", "--json", **variables))
 
         # To prove again makes results stale only if the server has another model.
         again = ("dvc", "repro", "--force", "--single-item", "prove@llama")
-        works(*again, **key)
-        assert "up to date" in works("medprobe", "plan", **key)
+        works(*again, **variables)
+        assert "up to date" in works("medprobe", "plan", **variables)
         served.model = TinyServer(tiny.model("gpt2", tmp_path / "other", seed=1)).model
         served.model.tokenizer.chat_template = TEMPLATE
-        assert "this server is not the model of" in works("medprobe", "doctor", "--json", **key)
-        works(*again, **key)
-        assert "likelihood-chat@llama-drugs" in works("medprobe", "plan", **key)
+        assert "this server is not the model of" in works(
+            "medprobe", "doctor", "--json", **variables
+        )
+        works(*again, **variables)
+        assert "probe-chat@llama" in works("medprobe", "plan", **variables)
     [llama] = [row for row in doctor["models"] if row["model"] == "llama"]
     can = "backend served, can echo, top_logprobs, write; not asked by weights"
     assert (llama["origin"], llama["checkpoint"]) == ("server 127.0.0.1, answers", can)

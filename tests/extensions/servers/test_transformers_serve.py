@@ -18,7 +18,7 @@ from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.records import read_record
 from medprobe.extensions.servers.stages.prove import prove
-from medprobe.pipeline.stages.probe import prepare
+from medprobe.pipeline.probing import prepare
 
 pytestmark = pytest.mark.slow
 TEMPLATE = (

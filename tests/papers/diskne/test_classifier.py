@@ -17,10 +17,11 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
 from medprobe.methods import Task
 from medprobe.metrics import Scoring
-from medprobe.papers.diskne.fine_tuning import LinearProbe, TextClassifier
+from medprobe.papers.diskne.fine_tuning import TextClassifier
+from medprobe.papers.diskne.linear_probe import LinearProbe
 from medprobe.papers.diskne.methods.classifier import VARIANTS, Classifier, rank_diseases
 from medprobe.pipeline.stages.probe import probe
-from medprobe.pipeline.stages.track import track_one
+from medprobe.pipeline.stages.track import track_model
 from medprobe.tracking.store import connect
 
 NAMES = {"C1": "asthma", "C2": "gout", "C3": "influenza"}
@@ -252,7 +253,7 @@ def test_predictions_and_curves_are_written_and_kept(
 def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     """One run, a child for each variant and seed, tables and curves beside its numbers."""
     probe("tiny", "classifier", "small", params())
-    track_one("tiny", "classifier", "small", params())
+    track_model("tiny", params())
     client = connect()
     experiment = client.get_experiment_by_name("small")
     assert experiment

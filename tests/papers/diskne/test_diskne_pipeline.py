@@ -65,7 +65,7 @@ def test_leaks_stop_the_pipeline_before_it_trains(finished_project: Path, tmp_pa
         path.chmod(0o644)
     printed = _leaks(project.folder / TABLES)
     project.works("dvc", "commit", "--force", "build-diskne@diskne")
-    stopped = project.run("dvc", "repro", "probe-classifier@taught-diskne")
+    stopped = project.run("dvc", "repro", "probe-masked@taught")
     assert stopped.returncode != 0
     assert "Running stage 'validate-diskne@diskne'" in stopped.stdout
     for text in printed:

@@ -10,7 +10,6 @@ from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
-from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON, prediction_tables, write_csv
 from medprobe.metrics.significance import READINGS
 from medprobe.report import benchmark_numbers, provenance
@@ -44,8 +43,7 @@ def compare(
     """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(places.PREDICTIONS, params):
-        if path.parent.parent.name != BASELINE:
-            paths.setdefault(path.stem, []).append(path)
+        paths.setdefault(path.stem, []).append(path)
     with show_progress("compare", sum(map(len, paths.values())), READINGS) as bar:
         bar.advance_to(0)
         results = read_results(params, paths)

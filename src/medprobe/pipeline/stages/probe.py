@@ -1,51 +1,204 @@
-"""Stage `probe`: one model under one method on one benchmark."""
+"""Stage `probe`: one model, by all methods of its kind on all benchmarks that they probe.
 
+The record of a result has a key: a hash of all that the result follows from. A result with the same
+key stays as it is, and no model is loaded for it. Of all others the finished parts are kept, so
+that a stopped run continues where it stopped.
+"""
+
+import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import groupby
+import sys
+from collections.abc import Callable, Collection
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from medprobe import backends, methods
-from medprobe.core import places
-from medprobe.core.answers import with_hits
+from medprobe.core import lineage, places
+from medprobe.core.answers import describe_unanswered, with_hits
 from medprobe.core.errors import BadInput, NotAsked
-from medprobe.core.executor import Executor, Job, in_this_process
-from medprobe.core.files import replacing
-from medprobe.core.params import EngineParams, Guard, ModelKind, Params, find_settings
-from medprobe.core.parts import (
-    code_fingerprint,
-    fingerprint,
-    part_path,
-    read_part,
-    record_used,
-    table_fingerprint,
-    write_part,
-)
-from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.settings import parse_section
+from medprobe.core.executor import Executor, in_this_process, open_executor
+from medprobe.core.files import before_replacing, replacing
+from medprobe.core.params import EngineParams, Params
+from medprobe.core.parts import code_fingerprint, fingerprint, read_used, record_used
 from medprobe.core.tables import (
     BenchmarkTables,
-    check_scores,
-    check_texts,
+    read_refusal,
     write_predictions,
     write_refusal,
 )
-from medprobe.engine.batching import out_of_memory
-from medprobe.engine.inspection import MissingHead, load_tokenizer, read_config, special_tokens
-from medprobe.engine.load import NotANumber, choose_device, token_budget
-from medprobe.methods import Method, Task
+from medprobe.engine.load import choose_device, device_name, share_model, token_counter
+from medprobe.pipeline.probing import (
+    compute_parts,
+    guards,
+    naming_suitable_methods,
+    parse_settings,
+    prepare,
+)
 
-SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note
+UNANSWERED = "unanswered"  # a column of predictions
+
+
+def probe_model(
+    model: str,
+    params: Params,
+    method: str = "",
+    benchmark: str = "",
+    *,
+    describe: Callable[[Path], dict[str, object]] = lambda folder: {},
+) -> None:
+    """Probe a model by the methods of its kind, each on its benchmarks.
+
+    Writes `outputs/predictions/<model>` and `outputs/runs/<model>`, and removes what params.yaml no
+    longer names from them. If a result fails, all others are made nevertheless.
+
+    Args:
+        model: its name.
+        params: all of `params.yaml`.
+        method: by this one alone.
+        benchmark: on this one alone.
+        describe: says what is known of the origin of the model in a folder, for the records.
+
+    Raises:
+        BadInput: `params.yaml` names no such result, or a result failed.
+        ExceptionGroup: several failed.
+    """
+    named = params.results(model)
+    chosen = [pair for pair in named if method in ("", pair[0]) and benchmark in ("", pair[1])]
+    if not chosen and (method or benchmark):
+        _refuse(model, method, benchmark, params)
+    kept = {file for pair in named for file in _files(model, *pair)}
+    for folder in (places.PREDICTIONS / model, places.RUNS / model):
+        folder.mkdir(parents=True, exist_ok=True)
+        _keep(folder, kept)
+    hashed = cache(lambda path: fingerprint([path]))
+    errors: list[Exception] = []
+    with share_model():
+        for pair in chosen:
+            before_replacing.get()()  # if the stage's inputs have changed, all of it ends here
+            try:
+                _update(model, *pair, params, hashed=hashed, describe=describe)
+            except Exception as error:
+                errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup(f"{len(errors)} results of {model} failed", errors)
+
+
+def _refuse(model: str, method: str, benchmark: str, params: Params) -> None:
+    """Raise BadInput for a method or benchmark that params.yaml does not name for the model."""
+    if method:
+        params.choices(model, method, benchmark)
+    params.builder(benchmark)
+    where = f"methods.{params.models.kind(model)}"
+    raise BadInput("params.yaml", f"{where}: no method probes the benchmark '{benchmark}'")
+
+
+def _files(model: str, method: str, benchmark: str) -> list[Path]:
+    """The files of a result: its record, its table of predictions, and its notes."""
+    folder = places.PREDICTIONS / model / method
+    notes = [folder / f"{benchmark}-{note}.csv" for note in methods.find(method).NOTES]
+    record = places.RUNS / model / method / f"{benchmark}.json"
+    return [record, folder / f"{benchmark}.parquet", *notes]
+
+
+def _keep(folder: Path, kept: Collection[Path]) -> None:
+    """Remove all other files of a folder, and the folders that this leaves empty."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path not in kept:
+            path.unlink()
+
+
+def _update(
+    model: str,
+    method: str,
+    benchmark: str,
+    params: Params,
+    *,
+    hashed: Callable[[Path], str],
+    describe: Callable[[Path], dict[str, object]],
+) -> None:
+    """Make a result unless it is there, with its record."""
+    folder, engine = places.MODELS / model, params.engine
+    record, out, *notes = _files(model, method, benchmark)
+    key = _key(model, method, benchmark, params, hashed)
+    made = lineage.record(record, out)
+    if made.get("key") == key and made.get("notes") == fingerprint(notes):
+        if not _is_remote(model):
+            return
+        try:  # what a server may be asked can have changed
+            prepare(model, method, benchmark, params)
+            return
+        except NotAsked:
+            pass
+    for path in (record, out, *notes):
+        path.unlink(missing_ok=True)
+    about: dict[str, Any] = engine.model_dump(mode="json", exclude={"executor", "address"})
+    if model in params.lower_case:
+        about["lower_case"] = True
+    about["settings"] = lineage.probing_settings(model, method, benchmark, params)
+    token_counter.clear()
+    with lineage.recorded(record, out, about):
+        with open_executor(engine) as executor:
+            probe(model, method, benchmark, params, executor, key=key)
+        about |= {"key": key, "notes": fingerprint(notes)}
+        about |= _devices(executor, engine) | describe(folder)
+        if reason := read_refusal(out):
+            about |= {"not_asked": reason, "key": ""}
+    _print_gaps(out, reason)
+
+
+def _key(
+    model: str, method: str, benchmark: str, params: Params, hashed: Callable[[Path], str]
+) -> str:
+    """A hash of all that a result follows from."""
+    reads = [Path(path.replace("${item.model}", model)) for path in methods.find(method).READS]
+    paths = [backends.hashed_path(places.MODELS / model), *reads, places.BENCHMARKS / benchmark]
+    settings = parse_settings(model, method, benchmark, params).model_dump(mode="json")
+    code = code_fingerprint(__name__, {"methods": [method]})
+    content = [method, settings, params.seed, params.engine.precision, code, *map(hashed, paths)]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _devices(executor: Executor, engine: EngineParams) -> dict[str, object]:
+    """The devices that computed a result, here or elsewhere, and the tokens they read."""
+    if executor is not in_this_process:
+        described: dict[str, object] = executor.describe()  # type: ignore[attr-defined]
+        return described
+    device = device_name(choose_device(engine.device))
+    return {"device": device, "tokens": token_counter["tokens"]}
+
+
+def _is_remote(model: str) -> bool:
+    described = backends.read_plugin_model(places.MODELS / model)
+    return described is not None and described.remote
+
+
+def _print_gaps(out: Path, reason: str) -> None:
+    """Print a line if a model was not asked, or has left too many queries without an answer."""
+    if reason:
+        print(f"not asked: {reason}", file=sys.stderr)
+        return
+    predictions = pd.read_parquet(out)
+    if UNANSWERED in predictions and (warning := describe_unanswered(predictions)):
+        name = out.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
+        print(f"warning: {name}: {warning}", file=sys.stderr)
 
 
 def probe(
-    model: str, method: str, benchmark: str, params: Params, executor: Executor = in_this_process
+    model: str,
+    method: str,
+    benchmark: str,
+    params: Params,
+    executor: Executor = in_this_process,
+    *,
+    key: str = "",
 ) -> None:
     """Probe one model by one method on one benchmark.
 
@@ -53,326 +206,45 @@ def probe(
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
 
+    Args:
+        model: its name.
+        method: its name.
+        benchmark: its name.
+        params: all of `params.yaml`.
+        executor: what computes parts.
+        key: a hash of all that the result follows from. If all parts of the last result with this
+            key are there, no model is loaded.
+
     Raises:
         BadInput: as `prepare`; a server has another model now; a score is not a number (with the
             query); the predictions lack a column of the method's NOTES.
     """
-    out = places.PREDICTIONS / model / method / f"{benchmark}.parquet"
-    try:
-        probing = prepare(model, method, benchmark, params)
-    except NotAsked as error:
-        write_refusal(out, str(error))
-        for name in methods.find(method).NOTES:
-            pd.DataFrame().to_csv(out.with_name(f"{benchmark}-{name}.csv"))
-        return
-    described = backends.read_plugin_model(places.MODELS / model)
-    if described and described.remote:
-        executor = in_this_process
-        if probing.count_requests():
-            for guard in _guards(model, params):
-                guard.check_answers(model, params)
-    with _naming_suitable_methods(model, method):
-        parts = _parts(probing, executor)
+    name, plugin = f"{model}/{method}/{benchmark}", methods.find(method)
+    _, out, *notes = _files(model, method, benchmark)
+    parts = read_used(name, key) if key and not _is_remote(model) else None
+    if parts is None:
+        try:
+            probing = prepare(model, method, benchmark, params)
+        except NotAsked as error:
+            write_refusal(out, str(error))
+            for path in notes:
+                pd.DataFrame().to_csv(path)
+            return
+        if _is_remote(model):
+            executor = in_this_process
+            if probing.count_requests():
+                for guard in guards(model, params):
+                    guard.check_answers(model, params)
+        with naming_suitable_methods(model, method):
+            parts = compute_parts(probing, executor)
+        record_used(name, (path for _, paths in probing.parts() for path in paths), key)
     predictions = pd.concat(parts, ignore_index=True)
-    notes = probing.prober.NOTES
-    if missing := [name for name in notes if name not in predictions]:
+    if missing := [note for note in plugin.NOTES if note not in predictions]:
         raise BadInput(f"methods/{method}.py", f"NOTES name {missing[0]}, predictions lack it")
-    for name, columns in notes.items():
-        rows = [row for text in predictions.pop(name).unique() for row in json.loads(text)]
-        with replacing(out.with_name(f"{benchmark}-{name}.csv")) as path:
-            pd.DataFrame(rows, columns=[*columns]).to_csv(path, index=False, lineterminator="\n")
-    write_predictions(with_hits(predictions, probing.tables), out, probing.prober.METRIC)
-    used_parts = (path for _, paths in probing.parts() for path in paths)
-    record_used(f"{model}/{method}/{benchmark}", used_parts)
-
-
-def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing":
-    """The work of the stage, finished parts too.
-
-    Raises:
-        BadInput: the method cannot be used with the model (with the methods that can), or the
-            benchmark has no queries.
-        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts,
-            or as many requests.
-    """
-    kind = params.models.kind(model)
-    plugin = methods.find(method)
-    if kind not in plugin.KINDS:
-        raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
-    _check_abilities(model, method, kind)
-    for guard in _guards(model, params):
-        guard.check_benchmark(model, benchmark, params)
-    where = f"params.yaml: methods.{kind}.{method}.{benchmark}"
-    choices = plugin.complete(params.choices(model, method, benchmark), params)
-    settings = parse_section(plugin.Settings, choices, where)
+    for path, (note, columns) in zip(notes, plugin.NOTES.items(), strict=True):
+        rows = [row for text in predictions.pop(note).unique() for row in json.loads(text)]
+        with replacing(path) as scratch:
+            table = pd.DataFrame(rows, columns=[*columns])
+            table.to_csv(scratch, index=False, lineterminator="\n")
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    recipe = {
-        "method": method,
-        "settings": settings.model_dump(mode="json", exclude={*plugin.SELECTING}),
-        "precision": params.engine.precision,
-        "seed": params.seed,
-        "normalise": tables.normalise,
-        "code": code_fingerprint(__name__, {"methods": [method]}),
-    }
-    probing = Probing(
-        title=f"{model}, {method}, {benchmark}",
-        method=method,
-        checkpoint=places.MODELS / model,
-        settings=settings,
-        engine=params.engine,
-        seed=params.seed,
-        tables=tables,
-        recipe=recipe,
-        keeps_states=True,
-    )
-    with _naming_suitable_methods(model, method):
-        if not probing.tasks:  # this loads the model
-            raise BadInput(probing.title, "the benchmark has no queries")
-        if not probing.prober.passes():
-            problem = "the model's backend can give none of the variants in params.yaml"
-            raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    for guard in _guards(model, params):
-        guard.check_requests(model, probing.title, params, probing.count_requests)
-    _check_texts(places.MODELS / model, tables)
-    return probing
-
-
-def _guards(model: str, params: Params) -> list[Guard]:
-    """What is checked before a remote model is asked; other models have none."""
-    described = backends.read_plugin_model(places.MODELS / model)
-    if described is None or not described.remote:
-        return []
-    return [
-        found.guard
-        for found in find_settings().values()
-        if found.guard and model in found.of(params)
-    ]
-
-
-def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:
-    """Refuse a benchmark in which a text is a special token to the model's tokenizer.
-
-    That of a plugin's model is not always known.
-    """
-    model = backends.read_plugin_model(checkpoint)
-    folder = model.tokenizer if model else checkpoint
-    if folder and (folder / "config.json").is_file():
-        check_texts(tables, special_tokens(load_tokenizer(folder, read_config(folder))))
-
-
-def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
-    """Refuse a method if the model's backend can do nothing of what it needs.
-
-    Raises:
-        NotAsked: with the methods that could be used.
-    """
-    plugin, folder = methods.find(method), places.MODELS / model
-    abilities = backends.find_abilities(folder)
-    if plugin.NEEDS & abilities:
-        return
-    described = backends.read_plugin_model(folder)
-    lacks = described.lacks if described else {}
-    problem, lack = "its backend cannot do what the method needs", "not by this backend"
-    needs = "; ".join(f"{need}: {lacks.get(need, lack)}" for need in sorted(plugin.NEEDS))
-    suitable = [
-        name for name in methods.find_by_kind([kind]) if methods.find(name).NEEDS & abilities
-    ]
-    remedy = f"choose one of: {', '.join(suitable) or 'none'}"
-    raise NotAsked(f"{method} on {model}", f"{problem} ({needs})", remedy)
-
-
-@contextmanager
-def _naming_suitable_methods(model: str, method: str) -> Iterator[None]:
-    """If the checkpoint lacks a head, name the methods that could be used."""
-    try:
-        yield
-    except MissingHead as error:
-        raise methods.mismatch_error(method, model, str(error), error.kinds) from error
-
-
-class TaskGroup(NamedTuple):
-    """Tasks that are predicted together: one pass of tasks that share computation."""
-
-    pass_: str
-    tasks: tuple[int, ...]  # their numbers
-    halved: int = 0  # how often the budget of tokens must be halved at least
-
-
-@dataclass
-class Probing:
-    """A model under a method on a benchmark's tables: the work of this stage.
-
-    A copy that is sent to a worker has no model; the worker loads it. If a part does not fit into
-    memory, the budget of tokens is halved for it and for all later parts.
-    """
-
-    title: str  # in errors and progress
-    method: str
-    checkpoint: Path
-    settings: Any
-    engine: EngineParams
-    seed: int
-    tables: BenchmarkTables
-    recipe: dict[str, Any]  # what the results of all parts depend on
-    keeps_states: bool = False  # of trainings; a worker's copy keeps none
-    halved: int = 0  # how often the budget of tokens has been halved
-
-    def __reduce__(self) -> Any:
-        arguments = (self.title, self.method, self.checkpoint, self.settings)
-        return type(self), (*arguments, self.engine.for_worker, self.seed, self.tables, self.recipe)
-
-    @cached_property
-    def prober(self) -> Method:
-        """The method with its model."""
-        plugin = methods.find(self.method)
-        return plugin(self.checkpoint, self.settings, self.engine.for_driver, self.seed)
-
-    @cached_property
-    def tasks(self) -> list[Task]:
-        """All tasks; the same in every copy."""
-        return self.prober.tasks(self.tables, methods.K)
-
-    def task_groups(self) -> list[TaskGroup]:
-        """All groups of tasks, in the order in which they are computed."""
-        groups = []
-        for pass_ in self.prober.passes():
-            numbers = [n for n, task in enumerate(self.tasks) if task.is_of(pass_)]
-            for _, together in groupby(
-                numbers, key=lambda number: self.prober.shares(self.tasks[number])
-            ):
-                groups.append(TaskGroup(pass_, tuple(together)))
-        return groups
-
-    def parts(self) -> list[tuple[TaskGroup, list[Path]]]:
-        """All groups of tasks, each with the files that keep its tasks' tables."""
-        return [
-            (group, [self._part_path(number, group.pass_) for number in group.tasks])
-            for group in self.task_groups()
-        ]
-
-    def unfinished(self) -> list[tuple[TaskGroup, list[Path]]]:
-        """Those of `parts` that lack a table."""
-        return [
-            (group, paths)
-            for group, paths in self.parts()
-            if any(read_part(path) is None for path in paths)
-        ]
-
-    def count_requests(self) -> int:
-        """The requests to a server that unfinished parts send."""
-        return sum(
-            self.prober.requests(self.tasks[number], group.pass_)
-            for group, _ in self.unfinished()
-            for number in group.tasks
-        )
-
-    @cached_property
-    def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
-        """The fingerprints of each task's tables, and of the inputs of each pass."""
-        inputs = {
-            pass_: fingerprint(map(backends.hashed_path, self.prober.inputs(pass_)))
-            for pass_ in self.prober.passes()
-        }
-        return _fingerprint_tables(self.tasks), inputs
-
-    def _part_path(self, number: int, pass_: str) -> Path:
-        """The file that keeps the table of a task under a pass."""
-        tables, inputs = self._hashes
-        key = {**self.recipe, "inputs": inputs[pass_], "pass": pass_}
-        task_key = {**key, "task": self.tasks[number].name, "tables": tables[number]}
-        return part_path(places.PARTS, task_key)
-
-    def job(self, group: TaskGroup) -> Job:
-        """A group of tasks as a job for an executor."""
-        reads = tuple(self.prober.inputs(group.pass_))
-        attempts = (group, group._replace(halved=2))  # two workers are not lost by chance
-        return Job(self.name(group), group, reads, retry_arguments=attempts)
-
-    def name(self, group: TaskGroup) -> str:
-        """What a group of tasks is called in errors."""
-        is_split = len(group.tasks) < len(self.tasks)
-        names = (group.pass_, self.tasks[group.tasks[0]].name if is_split else "")
-        name = " ".join(filter(None, names))
-        return f"{self.title}: {name}" if name else self.title
-
-    def __call__(self, group: TaskGroup) -> list[pd.DataFrame]:
-        """A table for each task of a group.
-
-        Raises:
-            BadInput: even the smallest batches do not fit into memory.
-        """
-        while self.halved < group.halved and self._halve():
-            pass
-        while True:
-            try:
-                return [self._predict(number, group.pass_) for number in group.tasks]
-            except (MemoryError, RuntimeError) as error:
-                if not out_of_memory(error):
-                    raise
-            if not self._halve():  # once the error has let go of what it held
-                problem = "out of memory, even with the smallest batches"
-                raise BadInput(self.name(group), problem, "use a machine with more memory")
-
-    def _predict(self, number: int, pass_: str) -> pd.DataFrame:
-        """Return the predictions of a task under one of the method's passes."""
-        task = self.tasks[number]
-        if self.keeps_states:
-            task = replace(task, state=state_path(self._part_path(number, pass_)))
-        return _predict_task(self.prober, task, pass_, self.title)
-
-    def _halve(self) -> bool:
-        """Load the model again, for batches of half the size. False if they cannot be smaller."""
-        if "weights" not in backends.find_abilities(self.checkpoint):
-            return False
-        device = choose_device(self.engine.for_driver.device)
-        budget = self.engine.token_budget or token_budget(device, read_config(self.checkpoint))
-        if budget <= SMALLEST:
-            return False
-        self.engine = self.engine.model_copy(update={"token_budget": max(SMALLEST, budget // 2)})
-        self.halved += 1
-        self.__dict__.pop("prober", None)
-        return True
-
-
-def state_path(part: Path) -> Path:
-    """The file of a training's state, before its part is finished."""
-    return part.with_suffix(".pt")
-
-
-def _parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
-    """One table per pass and task. These are the parts that a stopped run keeps.
-
-    Tasks that share computation are computed together: if one table is missing, all are computed.
-    """
-    missing = probing.unfinished()
-    tasks = probing.tasks
-    sizes = [sum(len(tasks[number].queries) for number in group.tasks) for group, _ in missing]
-    jobs = [probing.job(group) for group, _ in missing]
-    with show_progress(probing.title, sum(sizes), "queries") as bar:
-        bar.advance_to(0)
-        for number, tables in with_progress(executor(probing, jobs), sizes, bar):
-            for table, path in zip(tables, missing[number][1], strict=True):
-                write_part(table, path)
-                state_path(path).unlink(missing_ok=True)
-    return [pd.read_parquet(path) for _, paths in probing.parts() for path in paths]
-
-
-def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
-    """Return the predictions of one task under one pass.
-
-    Raises BadInput, with the task, if a score is not a number.
-    """
-    try:
-        table = prober.predict(task, pass_)
-    except NotANumber as error:
-        raise BadInput(f"{title}: {task.name}", str(error)) from error
-    check_scores(table, f"{title}: {task.name}")
-    return table
-
-
-def _fingerprint_tables(tasks: list[Task]) -> list[list[str]]:
-    """The fingerprints of each task's tables. A table that tasks share is read once."""
-    tables = [[task.queries, task.candidates, *task.tables.values()] for task in tasks]
-    distinct = {id(table): table for of_task in tables for table in of_task}
-    hashes = {key: table_fingerprint(table) for key, table in distinct.items()}
-    return [[hashes[id(table)] for table in of_task] for of_task in tables]
+    write_predictions(with_hits(predictions, tables), out, plugin.METRIC)

@@ -13,8 +13,9 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import Metadata, count_rows
+from medprobe.core.tables import BASELINE, Metadata, count_rows
 from medprobe.metrics import Scores, Scoring
+from medprobe.metrics.baselines import baselines_part, score_baselines
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
@@ -44,7 +45,8 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     Writes all scores, `metrics/scores/<model>/<method>.json`, and the main ones for `dvc metrics`
     and `dvc plots`: `metrics/summary.json` and `metrics/sweeps/`. A file of scores is a map:
     benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
-    -> metric -> value, low, high, n and, over replicates, std.
+    -> metric -> value, low, high, n and, over replicates, std. Beside the models it has what is
+    reached without looking at a subject, as the model `baseline`.
 
     Raises:
         BadInput: there are no predictions, or a prediction table has queries that its benchmark
@@ -54,7 +56,8 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     values: list[pd.DataFrame] = []
     main: set[System] = set()
     paths = prediction_tables(places.PREDICTIONS, params)
-    metadata = {path.stem: Metadata.read(places.ABOUT / f"{path.stem}.json") for path in paths}
+    about = {path.stem: path for path in sorted(places.ABOUT.glob("*.json"))}
+    metadata = {name: Metadata.read(about[name]) for name in about.keys() & params.benchmark_names}
     inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
     parts = {path: scores_part(*inputs[path]) for path in paths}
     sizes = {path: count_rows(path) for path in paths}
@@ -65,15 +68,23 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
             write_scores(new_scores, parts[unscored[number]])
-    record_used("scores", parts.values())
-    for path in paths:
-        model, method, benchmark = path.parent.parent.name, path.parent.name, path.stem
-        table_scores: Scores = json.loads(parts[path].read_text(encoding="utf-8"))
+    results = [
+        (path.parent.parent.name, path.parent.name, path.stem, read_scores(part) or Scores())
+        for path, part in parts.items()
+    ]
+    used = [*parts.values()]
+    for benchmark in sorted(name for name, about in metadata.items() if about.ranks_answers):
+        scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
+        by_name = score_baselines(places.BENCHMARKS / benchmark, scoring)
+        results += [(BASELINE, name, benchmark, of_name) for name, of_name in by_name.items()]
+        used.append(baselines_part(places.BENCHMARKS / benchmark, scoring))
+    record_used("scores", used)
+    for model, method, benchmark, table_scores in results:
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
         rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
         values.append(_select_main_values(rows, metadata[benchmark]))
         main |= {(benchmark, *system) for system in main_variants(rows)}
-    table = pd.concat(values)
+    table = pd.concat([pd.DataFrame(columns=COMPARISON), *values])
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)

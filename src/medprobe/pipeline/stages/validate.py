@@ -1,8 +1,8 @@
 """Stage `validate`: the gate. Nothing is probed on data that fails its expectations.
 
-It writes `result.json` and `index.html`, even if a check fails, and `passed` if no critical check
-fails. Later stages depend on `passed` alone, whose content is always the same. So a gate that runs
-again and only adds a warning makes no later stage run again.
+It writes `result.json` and `index.html`, even if a check fails, and a file in `outputs/passed` if
+no critical check fails. Later stages depend on that file alone, whose content is always the same.
+So a gate that runs again and only adds a warning makes no later stage run again.
 """
 
 import json
@@ -20,22 +20,21 @@ from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
 
-PASSED: Final = "passed"
 RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
 
 
 def validate(name: str, params: Params) -> None:
     """Check a benchmark's tables against its suites in `expectations/<builder>/`.
 
-    Writes `outputs/validation/<name>/`. Failing rows are printed, without text of the data unless
-    `track.text` of params.yaml allows it.
+    Writes `outputs/validation/<name>/` and `outputs/passed/<name>`. Failing rows are printed,
+    without text of the data unless `track.text` of params.yaml allows it.
 
     Raises:
         BadInput: a critical check failed (the first one is named), or a suite is missing or
             malformed.
     """
-    out = places.VALIDATION / name
-    (out / PASSED).unlink(missing_ok=True)
+    passed = places.PASSED / name
+    passed.unlink(missing_ok=True)
     folder = places.BENCHMARKS / name
     benchmark_tables = BenchmarkTables.read(folder)
     builder = read_about(folder)["builder"]
@@ -59,7 +58,8 @@ def validate(name: str, params: Params) -> None:
         files={table: folder / f"{table}.parquet" for table in tables},
         settings=settings,
         params=params,
-        out=out,
+        out=places.VALIDATION / name,
+        passed=passed,
     )
 
 
@@ -73,6 +73,7 @@ def run_gate(
     settings: dict[str, Any],
     params: Params,
     out: Path,
+    passed: Path,
 ) -> None:
     """Check tables against suites, and write the result.
 
@@ -85,6 +86,7 @@ def run_gate(
         settings: for parameters of suites.
         params: the content of params.yaml.
         out: the folder of the result.
+        passed: the file that is written if no critical check fails.
 
     Raises:
         BadInput: a critical check failed, or a suite is missing or malformed.
@@ -103,8 +105,9 @@ def run_gate(
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         read = _read(tables, files, text=params.track.text)
         (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
-        if success:
-            (folder / PASSED).write_text(f"{PASSED}\n", encoding="utf-8")
+    if success:
+        with replacing(passed) as scratch:
+            scratch.write_text("passed\n", encoding="utf-8")
     _report_failures(name, reports, files, out)
 
 

@@ -1,6 +1,6 @@
-"""Section `sentence_sets` of `params.yaml`: files of `data/sentences`, without `.txt`.
+"""Section `sentence_sets` of `params.yaml`.
 
-Each is a replicate of Contrastive-Probe.
+Its keys are files of `data/sentences` without `.txt`. Each is a replicate of Contrastive-Probe.
 """
 
 from pathlib import Path

@@ -9,7 +9,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
-from medprobe.pipeline.stages.validate import PASSED, run_gate
+from medprobe.pipeline.stages.validate import run_gate
 
 
 def validate_sentences(name: str, params: Params) -> None:
@@ -21,7 +21,8 @@ def validate_sentences(name: str, params: Params) -> None:
         BadInput: as `validate` or `check_sentences`.
     """
     out = places.VALIDATION / "sentences" / name
-    (out / PASSED).unlink(missing_ok=True)
+    passed = out / "passed"
+    passed.unlink(missing_ok=True)
     path = SENTENCES / f"{name}.txt"
     sentences = read_sentences(path)
     lines = pd.DataFrame(
@@ -36,11 +37,12 @@ def validate_sentences(name: str, params: Params) -> None:
         settings={},
         params=params,
         out=out,
+        passed=passed,
     )
     try:
         check_sentences(name, params)
     except BadInput:
-        (out / PASSED).unlink()
+        passed.unlink()
         raise
 
 
