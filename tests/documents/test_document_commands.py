@@ -170,6 +170,9 @@ def restore_params(project: Project) -> None:
 BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("README.md", "cp"): copy_umls,
     ("README.md", "medprobe adopt"): leave_out_sweeps,
+    ("README.md", "medprobe import annotation"): write_annotation,
+    ("README.md", "medprobe import medlama"): clone_medlama,
+    ("README.md", "medprobe repro"): restore_params,
     ("README.md", "medprobe run"): write_drugs,
     ("expert-evaluation.md", "medprobe annotate prompts"): build_lipid,
     ("library.md", "medprobe run"): write_drugs,
