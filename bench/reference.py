@@ -1,25 +1,24 @@
-"""Two pages of the reference, made from the code: `params.yaml` key by key, and the command line.
+"""The reference of `params.yaml`, made from the code: each key, its values and its meaning.
 
-A setting is described by the docstring below it, a command by its help. `python -m bench.reference`
-writes both pages, which are in git: links to them work on the repository's pages too.
+A setting is described by the docstring below it. `python -m bench.reference` writes the page, which
+is in git: links to it work on the repository's pages too.
 """
 
 import ast
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
-import click
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from medprobe import benchmarks, methods
-from medprobe.cli import main
 from medprobe.core import params
 from medprobe.core.plugins import find_plugins, load_module
 from medprobe.extensions.servers.settings.servers import ServerParams
@@ -30,7 +29,6 @@ from medprobe.papers.medlama.settings.sentence_sets import SentenceSet
 from medprobe.papers.medlama.settings.sweeps import Sweeps
 from medprobe.sample.settings import Continuation, SampleSettings, TrainingRecipe
 
-HEAD: Final = "| setting | default | meaning |\n| --- | --- | --- |"
 SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and class of each
     "engine": ("engine.", params.EngineParams),
     "sample": ("sample.", SampleSettings),
@@ -46,55 +44,76 @@ SECTIONS: Final[dict[str, tuple[str, type[BaseModel] | None]]] = {  # prefix and
     "score": ("score.", params.ScoreParams),
     "track": ("track.", params.TrackParams),
 }
+FULL_STOP: Final = r"(?<=[.]) (?=[A-Z`0-9])"
 CONTEXT: Final = {"resources.<resource>.": Resource, "relations.<relation>.": Relation}
 
 
 def params_page() -> str:
-    """The page of `params.yaml`: every section and key, with default and meaning."""
+    """The page of `params.yaml`: every section and key, with its values and its meaning."""
     meanings = descriptions(params.Params) | added()
     lines = [
         "# params.yaml",
         "",
-        "`params.yaml` holds everything that you can change. Each key is checked: a wrong key is",
-        "refused with the nearest right one. A section that you leave out is empty. Only `seed`,",
-        "`engine.precision`, `rewire`, `score` and `track` must be there.",
+        "For everyone who edits `params.yaml`: all its keys. Brackets hold the default, then the",
+        "other values; a key without them is empty by default. A wrong key is refused, and the",
+        "nearest right one is named. You can leave out any section but `seed`, `engine` (with",
+        "`precision`), `rewire`, `score` and `track`.",
         "",
         "## seed",
         "",
-        HEAD,
-        *rows(params.Params, only=("seed",)),
-        "",
+        *_list(rows(params.Params, only=("seed",))),
     ]
-    for name, (prefix, section) in SECTIONS.items():
-        lines += [f"## {name}", "", meanings[name], ""]
+    for name, (keys, section) in SECTIONS.items():
+        heading = f"`{keys.rstrip('.')}`" if "<" in keys else name
+        lines += [f"## {heading}", "", meanings[name], ""]
         if name == "models":
-            lines += ["| kind | meaning |", "| --- | --- |"]
-            lines += [f"| `{kind}` | {text} |" for kind, text in kinds().items()]
+            lines += [f"- `{kind}`: {text}" for kind, text in kinds().items()]
             lines += [""]
         if section:
-            lines += [HEAD, *rows(section, prefix), ""]
+            lines += _list(rows(section))
     lines += ["## benchmarks", "", meanings["benchmarks"], ""]
     lines += ["```yaml", "benchmarks: {<builder>: {<benchmark>: {<setting>: <value>}}}", "```", ""]
-    for name in benchmarks.list_names():
-        builder = benchmarks.find(name)
-        description = builder.metadata.description
+    builders = {name: benchmarks.find(name).settings for name in benchmarks.list_names()}
+    for name, settings in builders.items():
+        description = benchmarks.find(name).metadata.description.removesuffix("?")
         lines += [f"### {name}", "", f"{description[0].upper()}{description[1:]}.", ""]
-        lines += _table(rows(builder.settings))
+        lines += _differences(settings, dict(_before(builders, name)))
         if name == "context":
             for part, section in CONTEXT.items():
-                lines += _table(rows(section, part))
+                lines += [f"`{part.rstrip('.')}`:", "", *_list(rows(section))]
     lines += ["## methods", "", meanings["methods"], ""]
     lines += [
         "```yaml",
         "methods: {<kind>: {<method>: {<benchmark>: {<setting>: <value>}}}}",
         "```",
+        "",
     ]
-    lines += [""]
-    for name in methods.list_names():
-        method = methods.find(name)
-        lines += [f"### {name}", "", f"Kinds of model: {', '.join(method.KINDS)}.", ""]
-        lines += _table(rows(method.Settings))
-    return "\n".join(lines)
+    probes = {name: methods.find(name).Settings for name in methods.list_names()}
+    for name, settings in probes.items():
+        lines += [f"### {name}", "", f"Kinds of model: {', '.join(methods.find(name).KINDS)}.", ""]
+        lines += _differences(settings, dict(_before(probes, name)))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _before(sections: dict[str, type[BaseModel]], name: str) -> Iterator[tuple[str, list[str]]]:
+    """The rows of the sections that the page has before one of them."""
+    for earlier in list(sections)[: list(sections).index(name)]:
+        yield earlier, list(rows(sections[earlier]))
+
+
+def _differences(section: type[BaseModel], before: dict[str, list[str]]) -> list[str]:
+    """A section's list, without four or more rows that one of the earlier sections has."""
+    own = list(rows(section))
+    like = max(before, key=lambda name: len({*own} & {*before[name]}), default="")
+    shared = [row for row in own if like and row in before[like]]
+    if len(shared) < 4:
+        return _list(own)
+    lacking = [row.split()[1].strip(":") for row in before[like] if row not in own]
+    further = [row for row in own if row not in shared]
+    without = f", without {', '.join(lacking)}" if lacking else ""
+    return [f"Settings of [{like}](#{like}){without}{', and:' if further else '.'}", ""] + (
+        _list(further) if further else []
+    )
 
 
 def kinds() -> dict[str, str]:
@@ -111,38 +130,29 @@ def added() -> dict[str, str]:
     return meanings
 
 
-def _table(content: Iterable[str]) -> list[str]:
+def _list(content: Iterable[str]) -> list[str]:
     lines = list(content)
-    return [HEAD, *lines, ""] if lines else ["No settings.", ""]
+    return [*lines, ""] if lines else ["No settings.", ""]
 
 
-def commands_page() -> str:
-    """The page of the command line: the help of every command, by name."""
-    context = click.Context(main, info_name="medprobe")
-    lines = ["# Command line", "", "`medprobe COMMAND --help` prints the same.", ""]
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        assert command
-        inner = click.Context(command, info_name=name, parent=context, max_content_width=88)
-        usage = command.get_help(inner)
-        lines += [f"## medprobe {name}", "", "```text", usage, "```", ""]
-    return "\n".join(lines)
-
-
-def rows(cls: type[BaseModel], prefix: str = "", only: tuple[str, ...] = ()) -> Iterator[str]:
-    """One row per setting of a class: its key, its default, and what it means.
+def rows(cls: type[BaseModel], only: tuple[str, ...] = ()) -> Iterator[str]:
+    """One line per setting of a class: its key, its values, and the first sentence on it.
 
     Args:
         cls: the settings.
-        prefix: keys above it, such as `engine.`.
         only: settings to list; all if empty.
     """
     meanings = descriptions(cls)
     for name, field in cls.model_fields.items():
         if not only or name in only:
-            values = _choices(field.annotation)
-            meaning = meanings[name] + (f" One of {values}." if values else "")
-            yield f"| `{prefix}{name}` | {_default(field)} | {meaning} |"
+            meaning, _, empty = meanings[name].partition(" Empty: ")
+            default = _default(field)
+            if default == "empty" and empty:
+                default = re.split(r"[.;]( |$)", empty)[0]
+            others = [value for value in _choices(field.annotation) if value not in default]
+            values = ", ".join([default, *(f"`{value}`" for value in others)])
+            brackets = "" if values == "empty" else f" ({values})"
+            yield f"- `{name}`{brackets}: {re.split(FULL_STOP, meaning)[0]}"
 
 
 def descriptions(cls: type[BaseModel]) -> dict[str, str]:
@@ -171,16 +181,12 @@ def _documented(cls: type[BaseModel]) -> Iterator[tuple[str, str]]:
                 yield name, " ".join(text.value.value.split())
 
 
-def _choices(annotation: Any) -> str:
+def _choices(annotation: Any) -> tuple[Any, ...]:
     """The values of a `Literal`, of an optional one, or of a list of them."""
     if get_origin(annotation) is dict:
-        return ""
-    for option in (annotation, *get_args(annotation)):
-        if get_origin(option) is Literal:
-            return ", ".join(
-                f"`{value}`" if value else "an empty name" for value in get_args(option)
-            )
-    return ""
+        return ()
+    options = (annotation, *get_args(annotation))
+    return next((get_args(option) for option in options if get_origin(option) is Literal), ())
 
 
 def _default(field: FieldInfo) -> str:
@@ -192,16 +198,13 @@ def _default(field: FieldInfo) -> str:
         return "empty"
     if isinstance(value, str) and not value.strip():  # a line break
         return f"`{json.dumps(value)}`"
+    if isinstance(value, list) and len(value) > 9:
+        return f"{len(value)} names"
     text = yaml.safe_dump(value, default_flow_style=True, width=1000, allow_unicode=True)
     return "`" + text.strip().removesuffix("...").strip() + "`"
 
 
-def pages() -> dict[Path, str]:
-    """Both pages, by path."""
-    folder = Path(__file__).parent.parent / "docs/reference"
-    return {folder / "params.md": params_page(), folder / "commands.md": commands_page()}
-
+PAGE: Final = Path(__file__).parent.parent / "docs/reference/params.md"
 
 if __name__ == "__main__":
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+    PAGE.write_text(params_page(), encoding="utf-8")

@@ -27,10 +27,9 @@ from medprobe.papers.medlama.settings import rewire
 from medprobe.pipeline import check
 
 FOLDER_PAGES = folder_pages.list_pages()
-GENERATED = {*generated.pages()}  # from the code
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
-    *sorted({*(ROOT / "docs").rglob("*.md")} - GENERATED),
+    *sorted({*(ROOT / "docs").rglob("*.md")} - {generated.PAGE}),
     *FOLDER_PAGES,
 ]
 EXTENDING = ROOT / "docs/how-to/extending.md"

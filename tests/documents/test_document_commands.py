@@ -180,10 +180,8 @@ BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
     ("own-data.md", "medprobe import annotation"): write_annotation,
     ("own-data.md", "medprobe import lama"): take_apart_lama,
     ("own-data.md", "medprobe import medlama"): clone_medlama,
-    ("own-data.md", "medprobe list models"): restore_params,
+    ("own-data.md", "medprobe clean"): restore_params,
     ("own-data.md", "medprobe run taught --benchmark data/tables"): write_drugs,
-    ("paper-settings.md", "medprobe adopt"): leave_out_sweeps,
-    ("paper-settings.md", "medprobe repro"): restore_params,
     ("papers.md", "medprobe annotate prompts"): build_lipid,
     ("tutorial.md", "dvc add data"): use_the_table,
 }

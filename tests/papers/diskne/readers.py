@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Final
 
 from helpers.damage import Reader, file
-from medprobe.papers.diskne import annotation, cui2vec, hierarchy, mednli
+from medprobe.papers.diskne import annotation, concepts, mednli
 
 READERS: Final[dict[str, Reader]] = {
-    "hierarchy": ("umls/MRREL.RRF", lambda d: hierarchy.Hierarchy.read(d / "umls")),
+    "hierarchy": ("umls/MRREL.RRF", lambda d: concepts.Hierarchy.read(d / "umls")),
     "cui2vec": (
         "cui2vec/cui2vec_pretrained.csv",
-        lambda d: cui2vec.read(d / "cui2vec/cui2vec_pretrained.csv", d.parent / "cache"),
+        lambda d: concepts.read(d / "cui2vec/cui2vec_pretrained.csv", d.parent / "cache"),
     ),
     "MedNLI": ("mednli/mli_dev_v1.jsonl", lambda d: mednli.read(d / "mednli", d / "mediqa")),
     "MEDIQA": (

@@ -17,8 +17,7 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables, Metadata, metric_of_predictions
 from medprobe.methods import Task
 from medprobe.metrics import Scoring
-from medprobe.papers.diskne.fine_tuning import TextClassifier
-from medprobe.papers.diskne.linear_probe import LinearProbe
+from medprobe.papers.diskne.fine_tuning import LinearProbe, TextClassifier
 from medprobe.papers.diskne.methods.classifier import VARIANTS, Classifier, rank_diseases
 from medprobe.pipeline.stages.probe import probe
 from medprobe.pipeline.stages.track import track_model

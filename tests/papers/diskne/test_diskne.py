@@ -16,10 +16,10 @@ from medprobe.gate.leaks import Diseases
 from medprobe.gate.run import run
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
-from medprobe.papers.diskne.benchmarks.diskne.candidates import DISEASES, candidates
+from medprobe.papers.diskne.benchmarks.diskne import DISEASES, candidates
 from medprobe.papers.diskne.benchmarks.diskne.negatives import replace_disease
 from medprobe.papers.diskne.benchmarks.diskne.splits import Match, split, touched
-from medprobe.papers.diskne.hierarchy import Hierarchy
+from medprobe.papers.diskne.concepts import Hierarchy
 from papers.diskne import diskne_world
 
 

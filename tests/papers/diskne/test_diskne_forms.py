@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medprobe.gate.leaks import Diseases
-from medprobe.papers.diskne.benchmarks.diskne.matching import Forms
+from medprobe.papers.diskne.benchmarks.diskne.splits import Forms
 
 NAMES = ["kidney disease, chronic", "CLD", "MI", "fracture", "Crohn's disease", "stenosis", "B"]
 NAMES += [

@@ -354,27 +354,6 @@ class TestReleased:
             "random": 5702,
         }
 
-    def test_the_papers_counts_rows_and_always_true_come_out(self, data: Path) -> None:
-        examples = self.build(data, {"kinds": ["similar"]}).others["examples"]
-        assert examples[examples["label"] == 1]["category"].value_counts().to_dict() == {
-            "symptoms": 112,  # table 1, but for 70 procedures and the terminological
-            "treatments": 60,
-            "tests": 116,
-            "procedures": 69,
-            "terminological": 234,
-        }
-        counts = examples.groupby(["category", "original_cui"])["label"].agg(["sum", "size"])
-        counts = counts[counts["sum"] >= 2]
-        assert counts.groupby("category").size().to_dict() == {
-            "symptoms": 21,  # the rows of tables 2 to 5
-            "treatments": 13,
-            "tests": 17,
-            "procedures": 10,
-            "terminological": 39,
-        }
-        always_true = 2 * counts["sum"] / (counts["size"] + counts["sum"])
-        assert always_true.groupby("category").mean().round(3).tolist() == [0.167] * 5
-
     def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
         variants = papers()["diskne"].variants
         for settings, diseases in (

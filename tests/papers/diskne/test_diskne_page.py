@@ -10,7 +10,6 @@ from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA, query
 from medprobe.core.tables import PREDICTION_COLUMNS, QUERY_COLUMNS, write_predictions
 from medprobe.metrics.results import COMPARISON
-from medprobe.papers.diskne import losses
 from medprobe.papers.diskne.benchmarks import diskne
 from medprobe.papers.diskne.sections import f1
 from medprobe.report.blocks import Cell, Choice, drawings
@@ -24,7 +23,7 @@ from report.test_queries import answers, benchmark, last_answers
 def curves(predictions: Path) -> pd.DataFrame:
     """The losses beside two models' prediction tables, of which one has any."""
     paths = (predictions / model / "classifier/diskne.parquet" for model in ("mine", "other"))
-    return losses.table(systems(paths))
+    return f1.table(systems(paths))
 
 
 def test_a_run_has_the_mean_losses_by_epoch(tmp_path: Path) -> None:

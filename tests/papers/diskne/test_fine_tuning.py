@@ -15,8 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers import tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.papers.diskne.fine_tuning import Split, Text, TextClassifier, balance
-from medprobe.papers.diskne.linear_probe import LinearProbe
+from medprobe.papers.diskne.fine_tuning import LinearProbe, Split, Text, TextClassifier, balance
 from medprobe.papers.diskne.recipe import FineTuningRecipe
 
 CPU = EngineParams(device="cpu")

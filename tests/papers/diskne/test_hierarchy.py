@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from medprobe.papers.diskne.hierarchy import Hierarchy
+from medprobe.papers.diskne.concepts import Hierarchy
 from sources.test_rrf import RELATION, write
 
 

@@ -111,24 +111,6 @@ def test_the_doctor_lists_the_sheet_with_what_it_enables(tmp_path: Path) -> None
     assert sheet in list_sources(Params(), tmp_path)
 
 
-def test_the_released_files_have_the_counts_of_the_specification(
-    released_data: Callable[[str], Path], tmp_path: Path
-) -> None:
-    report = import_files("annotation", released_data("diskne"), tmp_path)
-    counts = report.set_index(["file", "category", "label"])["rows"]
-    medical = counts["DisknE_medical_similar_annotation"].groupby("label").sum()
-    assert (medical[1], medical[0]) == (383, 3750)
-    terms = counts["DisknE_terminological_similar_annotation"]
-    assert (terms["terminological", 1], terms["terminological", 0]) == (259, 2380)
-    positives = counts["DisknE_medical_similar_annotation"].xs(1, level="label")
-    assert positives.to_dict() == {
-        "symptoms": 122,
-        "tests": 123,
-        "treatments": 69,
-        "procedures": 69,
-    }
-
-
 def test_all_four_released_files_are_imported_and_odd_rows_are_reported(
     released_data: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -1,7 +1,6 @@
 """MedNLI, MEDIQA-NLI and the annotation: what is read, and one clear line for what is amiss."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,32 +104,3 @@ def test_sheet(tmp_path: Path) -> None:
     write_csv(path, [[*annotation.SHEET, "keep"], [*complete_row[:-1], ""]])
     with pytest.raises(BadInput, match="line 2: keep is empty; write yes or no"):
         annotation.read_sheet(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "positives", "negatives", "tested"),
-    [
-        (
-            "medical",
-            {"symptoms": 122, "tests": 123, "treatments": 69, "procedures": 69},
-            3750,
-            {"symptoms": 24, "treatments": 15, "tests": 17, "procedures": 10},
-        ),
-        ("terminological", {"terminological": 259}, 2380, {"terminological": 43}),
-    ],
-)
-def test_released_files(
-    released_data: Callable[[str], Path],
-    name: str,
-    positives: dict[str, int],
-    negatives: int,
-    tested: dict[str, int],
-) -> None:
-    table = annotation.read_released(
-        released_data("diskne") / f"DisknE_{name}_similar_annotation.csv"
-    )
-    right = table[table["label"] == 1]
-    assert right["category"].value_counts().to_dict() == positives
-    assert len(table) - len(right) == negatives
-    sizes = right.groupby(["category", "cui"]).size()
-    assert sizes[sizes >= 2].groupby("category").size().to_dict() == tested

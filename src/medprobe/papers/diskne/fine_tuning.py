@@ -1,6 +1,7 @@
 """Fine-tuning of a checkpoint as a binary classifier of texts, many times from the same start.
 
-Batches are padded to their longest text only, and the initial weights are kept in memory.
+Batches are padded to their longest text only, and the initial weights are kept in memory. A
+`LinearProbe` is a logistic regression on the frozen encoder's features, one weight per feature.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +20,41 @@ from medprobe.core.params import EngineParams
 from medprobe.engine.batching import compute_in_batches
 from medprobe.engine.load import Model, load
 from medprobe.engine.training_state import StateFile
-from medprobe.papers.diskne.linear_probe import LinearProbe
 from medprobe.papers.diskne.recipe import FineTuningRecipe
+
+
+@dataclass(frozen=True)
+class LinearProbe:
+    """The log-odds of the positive class are `features @ weights + bias`."""
+
+    weights: NDArray[np.float64]  # [hidden]
+    bias: float
+
+    @classmethod
+    def fit(cls, features: NDArray[np.float32], labels: NDArray[np.int64]) -> "LinearProbe":
+        """Fit a probe. Features are standardised and both classes weigh the same.
+
+        Args:
+            features: [examples, hidden].
+            labels: 0 or 1, [examples].
+        """
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+
+        scale, features = StandardScaler(), features.astype(float)
+        model = LogisticRegression(
+            class_weight="balanced", C=0.1, solver="newton-cholesky", tol=1e-8
+        ).fit(scale.fit_transform(features), labels)
+        weights = model.coef_[0] / scale.scale_
+        return cls(weights, float(model.intercept_[0] - weights @ scale.mean_))
+
+    def probabilities(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return the probabilities of the positive class, [examples]."""
+        odds = features @ self.weights + self.bias
+        return np.asarray(
+            0.5 * (1 + np.tanh(0.5 * odds))
+        )  # the logistic function, without overflow
+
 
 Truncation = Literal["only_first", "longest_first"]
 Curve = list[dict[str, float]]  # epoch, train, validation: the mean losses of each epoch

@@ -31,7 +31,7 @@ from medprobe.papers.diskne.benchmarks.diskne.examples import (
     with_texts,
 )
 from medprobe.papers.diskne.benchmarks.diskne.negatives import KINDS
-from medprobe.papers.diskne.hierarchy import Hierarchy
+from medprobe.papers.diskne.concepts import Hierarchy
 
 METADATA = replace(diskne.METADATA, sources=("mednli", "mediqa", *UMLS, "diskne"))
 LOOSE: Final = ["pair_id", "category"]

@@ -25,8 +25,14 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
 from medprobe.methods import Method, Task
-from medprobe.papers.diskne.fine_tuning import Curve, Split, Text, TextClassifier, Truncation
-from medprobe.papers.diskne.linear_probe import LinearProbe
+from medprobe.papers.diskne.fine_tuning import (
+    Curve,
+    LinearProbe,
+    Split,
+    Text,
+    TextClassifier,
+    Truncation,
+)
 from medprobe.papers.diskne.recipe import FineTuningRecipe
 
 TABLES: Final = {  # of the benchmark, with the columns that are read

@@ -6,19 +6,110 @@ threshold.
 Source: Alghanmi et al. 2021, tables 2 to 8; their numbers are next to those of their models.
 """
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.papers import published
+from medprobe.core.tables import read_table
 from medprobe.metrics.summary import MEANS
-from medprobe.papers.diskne import losses
-from medprobe.papers.diskne.layout import LAYOUT
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
+from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
+from medprobe.report.layouts import Layout
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
 from medprobe.report.sections import Section, SingleResult, Steps
+
+LABELS: Final = ("no", "yes")
+
+
+def _labels(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    labels = np.array(LABELS)[predictions["prediction"].astype(int)]
+    pairs = zip(labels, predictions["score"], strict=True)
+    values = [f"{label}, {score:.2f}" for label, score in pairs]
+    return predictions.assign(prediction=values, prediction_id=values)
+
+
+def _examples(folder: Path) -> pd.DataFrame:
+    """The test examples as queries, with premise and hypothesis."""
+    examples = read_table(folder / "examples.parquet", ["example_id", "full_hypothesis"])
+    splits = read_table(folder / "splits.parquet", ["target", "split", "example_id"])
+    tests = splits[splits["split"] == "test"].drop_duplicates("example_id")
+    rows = examples.merge(tests[["example_id", "target"]], on="example_id")
+    labels = [[label] for label in np.array(LABELS)[rows["label"].astype(int)]]
+    return pd.DataFrame(
+        {
+            "query_id": rows["example_id"],
+            "relation": rows["target"],
+            "subject": rows["hypothesis"],
+            "subject_id": rows["cui"],
+            "prompt": rows["premise"] + " " + rows["full_hypothesis"],
+            "answers": labels,
+            "answer_ids": labels,
+            "subset": rows["category"],
+        }
+    )
+
+
+LAYOUT: Final = Layout(
+    _examples,
+    {"f1": _labels},
+    ("does it follow?",),
+    labels=LABELS,
+    note="Does the hypothesis follow from the premise? The score after each answer runs from "
+    "0 (no) to 1 (yes).",
+)
+
+
+KINDS: Final = ["train", "validation"]
+KEYS: Final = ["model", "variant", "loss", "epoch"]
+
+
+def read_epochs(path: Path) -> pd.DataFrame:
+    """Read the note `curves` of a prediction table; no rows if nothing was fine-tuned.
+
+    It has a row for each variant, disease, seed and epoch, with a column for each of KINDS.
+    """
+    note = path.with_name(f"{path.stem}-curves.csv")
+    epochs = pd.read_csv(note, keep_default_na=False) if note.is_file() else pd.DataFrame()
+    return epochs if {"variant", "epoch", *KINDS} <= set(epochs) else pd.DataFrame()
+
+
+def table(systems: Mapping[str, Path]) -> pd.DataFrame:
+    """Read losses by epoch.
+
+    The columns are `model, variant, loss` (train or validation), `epoch, value, low, high, n`. If
+    nothing was fine-tuned, there are no rows.
+
+    `systems` are prediction tables by model; one of fine-tuning has a note `curves`.
+    `value` is the median over diseases and seeds, `low` and `high` the quartiles, `n` how many of
+    them trained that long.
+    """
+    parts = [pd.DataFrame(columns=[*KEYS, "value", "low", "high", "n"])]
+    for model, path in systems.items():
+        if (epochs := read_epochs(path)).empty:
+            continue
+        rows = epochs.melt(["variant", "epoch"], KINDS, "loss").assign(model=model)
+        by = rows.groupby(KEYS, sort=True)["value"]
+        numbers = {"value": by.median(), "low": by.quantile(0.25), "high": by.quantile(0.75)}
+        parts.append(pd.DataFrame(numbers | {"n": by.size()}).reset_index())
+    return pd.concat(parts[1:], ignore_index=True) if len(parts) > 1 else parts[0]
+
+
+def draw(losses: pd.DataFrame, benchmark: str) -> list[Drawing]:
+    """Draw for each model one line per variant and loss."""
+    drawings = []
+    for model, rows in losses.groupby("model", sort=True):
+        named = rows.assign(name=rows["variant"].replace("", "default") + ", " + rows["loss"])
+        plot = plots.curves(named, "epoch", "name", ("epoch", "cross-entropy"), False)
+        caption = f"{model}: loss by epoch, median and quartiles over diseases and seeds."
+        drawings.append(Drawing(f"{benchmark}-curves-{model}", plot, caption))
+    return drawings
+
 
 RANKED: Final = ("top_1", "auc")
 WIDE: Final = 5  # models that are columns; if there are more, they are rows
@@ -55,9 +146,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
             folded("F1 of rare and common diseases, by their positives", frequent),
         ),
         *part("F1 by disease", diseases),
-        *part(
-            "How the classifiers learn", [] if learnt is None else losses.draw(learnt, benchmark)
-        ),
+        *part("How the classifiers learn", [] if learnt is None else draw(learnt, benchmark)),
     ]
 
 
@@ -104,28 +193,28 @@ def _cell(results: Results, row: Any) -> Cell:
 
 def tables(results: Results) -> dict[str, pd.DataFrame]:
     """Losses by epoch, by benchmark."""
-    found = {f"{name}-curves": losses.table(results.systems(name)) for name in results.benchmarks}
+    found = {f"{name}-curves": table(results.systems(name)) for name in results.benchmarks}
     return {name: table for name, table in found.items() if len(table)}
 
 
 def drawings(result: SingleResult) -> list[Drawing]:
     """How the classifiers of one result learn."""
-    curves = losses.table({result.path.parent.parent.name: result.path})
-    return losses.draw(curves, result.path.stem)
+    curves = table({result.path.parent.parent.name: result.path})
+    return draw(curves, result.path.stem)
 
 
 def series(result: SingleResult) -> dict[str, Steps]:
     """Losses by epoch, the mean over diseases and seeds: two series per variant."""
-    epochs = losses.read_epochs(result.path)
+    epochs = read_epochs(result.path)
     if epochs.empty:
         return {}
-    means = epochs.groupby(["variant", "epoch"], sort=True)[losses.KINDS].mean()
+    means = epochs.groupby(["variant", "epoch"], sort=True)[KINDS].mean()
     return {
         f"{kind} loss/{variant or 'default'}": list(
             zip(part.index.get_level_values("epoch").tolist(), part[kind].tolist(), strict=True)
         )
         for variant, part in means.groupby(level="variant")
-        for kind in losses.KINDS
+        for kind in KINDS
     }
 
 

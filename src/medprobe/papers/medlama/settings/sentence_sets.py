@@ -1,6 +1,6 @@
-"""Section `sentence_sets` of `params.yaml`.
+"""Section `sentence_sets` of `params.yaml`: files of `data/sentences`, without `.txt`.
 
-Its keys are files of `data/sentences` without `.txt`. Each is a replicate of Contrastive-Probe.
+Each is a replicate of Contrastive-Probe.
 """
 
 from pathlib import Path

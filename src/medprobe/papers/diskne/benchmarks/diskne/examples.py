@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 import pandas as pd
+import polars as pl
 from pydantic import Field
 
 from medprobe.benchmarks import counts
@@ -18,15 +19,15 @@ from medprobe.core.settings import Section
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.annotation import CATEGORIES, Category, is_premise
-from medprobe.papers.diskne.benchmarks.diskne import names
-from medprobe.papers.diskne.benchmarks.diskne.negatives import assemble
+from medprobe.papers.diskne.benchmarks.diskne.negatives import assemble, surfaces
 from medprobe.papers.diskne.benchmarks.diskne.splits import (
     Match,
     split,
     split_as_released,
     touched,
 )
-from medprobe.papers.diskne.hierarchy import Hierarchy
+from medprobe.papers.diskne.concepts import Hierarchy
+from medprobe.sources import rrf
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
 PAIRS: Final = tuple(
@@ -157,7 +158,7 @@ def tables(
     `positives` are annotated rows with their texts, `negatives` the diseases to put in their place
     (`position, kind, original_cui, cui, row`).
     """
-    named = names.read(data / "umls", positives, negatives, dropped)
+    named = read_names(data / "umls", positives, negatives, dropped)
     nameless = sorted({*positives["cui"], *negatives["cui"]} - set(named["cui"]))
     if nameless and settings.unnamed == "error":
         listing = f"{', '.join(nameless[:3])}{', …' * (len(nameless) > 3)}"
@@ -165,10 +166,10 @@ def tables(
         raise BadInput(data / "umls/MRCONSO.RRF", f"no English name of {listing}", remedy)
     dropped["row: its disease has no name"] += len(negatives[negatives["cui"].isin(nameless)])
     negatives = negatives[~negatives["cui"].isin(nameless)].reset_index(drop=True)
-    preferred = names.preferred(named)
+    preferred = preferred_names(named)
     labels = None
     if settings.hypothesis == "surface":
-        vocabulary_labels = names.labels(data / "umls", sorted(preferred), settings.vocabulary)
+        vocabulary_labels = read_labels(data / "umls", sorted(preferred), settings.vocabulary)
         labels = preferred | vocabulary_labels
     examples = assemble(positives, negatives, preferred, labels)
     by_disease = named.groupby("cui")["name"].agg(list).to_dict()
@@ -268,3 +269,46 @@ def _candidates(examples: pd.DataFrame, preferred: dict[str, str]) -> pd.DataFra
     names = [preferred[cui] for cui in cuis]
     diseases = pd.DataFrame({"name": names, "id": cuis, "type": "disease"})
     return pd.DataFrame({"subset": examples["category"].unique()}).merge(diseases, how="cross")
+
+
+def read_names(
+    umls: Path,
+    positives: pd.DataFrame,
+    negatives: pd.DataFrame,
+    dropped: Counter[str],
+) -> pd.DataFrame:
+    """Read the names of the diseases of these rows as a table `cui, name, preferred`.
+
+    These are all English names in the UMLS, suppressed ones too, and what the texts call them. One
+    name of each disease is preferred: that of the UMLS, otherwise what most texts say, which is
+    counted in `dropped`. A disease with neither has no row.
+    """
+    cuis = sorted({*positives["cui"], *negatives["cui"], *negatives["original_cui"]})
+    wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
+    english = rrf.read_mrconso(umls, ["CUI", "STR"], pl.col("LAT") == "ENG", wanted)
+    listed = english.select(cui="CUI", name="STR").unique(maintain_order=True)
+    first = rrf.read_preferred_names(umls, wanted).to_pandas()
+    used = rrf.read_english_names(umls, wanted).to_pandas()
+    surface_names = pd.DataFrame({"cui": positives["cui"], "name": surfaces(positives)})
+    surface_names = surface_names[surface_names["name"] != ""]
+    best = surface_names.groupby("cui")["name"].agg(lambda texts: texts.mode().iloc[0]).to_dict()
+    dropped["disease: named by the texts only"] += len(set(best) - set(used["CUI"]))
+    best |= used.groupby("CUI")["STR"].first().to_dict()
+    best |= dict(zip(first["CUI"], first["STR"], strict=True))
+    every = pd.concat([listed.to_pandas(), surface_names]).drop_duplicates()
+    every = every[every["cui"].isin(best)]
+    every["preferred"] = every["name"] == every["cui"].map(best)
+    return every.sort_values(["cui", "name"], kind="stable").reset_index(drop=True)
+
+
+def preferred_names(names: pd.DataFrame) -> dict[str, str]:
+    """Return the preferred name of each disease."""
+    return names[names["preferred"]].set_index("cui")["name"].to_dict()
+
+
+def read_labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
+    """Read a vocabulary's names of concepts: the first preferred term (TTY=PT) of each."""
+    is_label = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
+    wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
+    rows = rrf.read_mrconso(umls, ["CUI", "STR"], is_label, wanted)
+    return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())

@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.papers.diskne.cui2vec import Vectors
-from medprobe.papers.diskne.hierarchy import Hierarchy
+from medprobe.papers.diskne.concepts import Hierarchy, Vectors
 
 KINDS: Final = ("similar", "random")
 ARTICLE: Final = re.compile(r"\b(an?)(\s+)$", re.IGNORECASE)
