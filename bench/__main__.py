@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # Long, or no measurement of speed or rates: only if named.
-NAMED = {"faults", "interrupted", "peers", "pictures", "taken_out"}
+NAMED = {"peers", "pictures", "taken_out"}
 
 
 def main() -> None:

@@ -287,6 +287,7 @@ PARAMS = {
 FACTS = "drug,effect\nvelotrine,rash\nvelotrine,fever\nbrantol,dry mouth\n"
 
 
+@pytest.mark.full
 def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     site = tmp_path / "site"
     write(site, LAB)

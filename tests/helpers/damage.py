@@ -1,6 +1,6 @@
 """Damaged files for every reader: a reader returns a table, or refuses the file in one line.
 
-The tests try a few files per reader, `python -m bench.faults` a thousand.
+The tests try a few files per reader.
 """
 
 import gzip
