@@ -103,3 +103,18 @@ def test_answers_are_marked_where_the_benchmark_knows_them() -> None:
     best = answers("bert", query["prompt"], "mask_average", "drugs", PARAMS, k=10)
     assert set(best.loc[best["hit"], "prediction"]) == set(query["answers"]) & set(NAMES)
     assert "hit" not in answers("bert", PROMPT, "mask_average", "drugs", PARAMS, k=3)
+
+
+@pytest.mark.usefixtures("project")
+def test_names_are_ranked_without_a_benchmark(
+    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = Params.model_validate({})
+    ask(str(tiny_model("bert")), PROMPT, "mask_average", None, nothing, names=NAMES[:3])
+    printed = capsys.readouterr().out
+    assert [name for name in NAMES if name in printed] == NAMES[:3]
+
+
+def test_an_encoder_that_is_given_no_names_asks_for_them(tiny_model: TinyModel) -> None:
+    with pytest.raises(BadInput, match=r"writes no answers; give the names to rank: --names"):
+        ask(str(tiny_model("encoder")), PROMPT, None, None, Params.model_validate({}))

@@ -144,13 +144,11 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     start = f"run {tiny_model('bert')} --method mask_average --benchmark"
     output = works(f"{start} facts.csv --prompts prompts.csv")
-    assert "full: acc@1 100.0 %, queries: 1" in output
+    assert "full: acc@1 100.0 % on 1 query" in output
     assert "acc_at_10_by_answer" in output  # no name is cut
     assert "acc_at_1_tied" not in output
-    assert (
-        "away/bert: no such folder"
-        in medprobe("run away/bert --method fill_mask --benchmark facts.csv")[1]
-    )
+    missing = medprobe("run ./away/bert --method fill_mask --benchmark facts.csv")[1]
+    assert "away/bert: no such folder" in missing
     assert "no template for relation treats" in medprobe(f"{start} facts.csv")[1]
 
 
@@ -162,9 +160,10 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("run {folder} --benchmark f.csv --prompts away.csv", "--prompts away.csv: no such file"),
         ("run {folder} --benchmark f.csv --prompts semi.csv", "semi.csv, line 1: one column"),
         ("run {folder}/config.json --benchmark f.csv", "config.json: a file, expected the folder"),
-        ("run lab/bert --benchmark f.csv", "lab/bert: no such folder; list a model of the hub in"),
+        ("run lab/bert --benchmark f.csv", "lab/bert: not in the hub's local cache, and working"),
         ("run mine --benchmark f.csv", "mine: no such folder, and no params.yaml here that"),
-        ("ask lab/bert [Y]", "lab/bert: no such folder; list a model of the hub in `fetch`"),
+        ("ask lab/bert [Y]", "lab/bert: not in the hub's local cache, and working offline"),
+        ("ask {folder} text", "the prompt needs exactly one [Y], and has 0"),
         ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),
     ],
 )
@@ -176,6 +175,7 @@ def test_an_error_names_the_argument_that_is_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
     Path("semi.csv").write_text("relation;template\ntreats;[X] treats [Y] .\n")
     words = command.format(folder=tiny_model("bert"))
@@ -206,7 +206,7 @@ def test_a_folder_of_facts_needs_no_project(
         row = f"aspirin,{relation},fever,aspirin {relation} [Y] ."
         Path("facts", f"{relation}.csv").write_text(f"subject,relation,object,prompt\n{row}\n")
     command = f"run {tiny_model('bert')} --method mask_average --benchmark facts"
-    assert "queries: 2" in works(command)
+    assert "on 2 queries" in works(command)
 
 
 def with_fact(project: Path, row: str) -> None:

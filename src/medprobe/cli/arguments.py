@@ -11,21 +11,28 @@ from medprobe.core.places import PARAMS
 from medprobe.engine.gguf import ENDING, is_gguf
 
 
+def is_path(name: str) -> bool:
+    """Is it the folder of a checkpoint, or a GGUF file?"""
+    return Path(name).is_dir() or is_gguf(Path(name))
+
+
+def is_hub_name(name: str) -> bool:
+    """Is it a model's name on the hub, `owner/name`, and no path?"""
+    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)) and not Path(name).parent.exists()
+
+
 def check_model(name: str) -> bool:
-    """Check a model's name or path; return whether it is a name, which needs a project.
+    """Check a model's name or path; return whether it is a name that needs a project.
 
     Raises:
         BadInput: `name` is a file, a path to nothing, or a name where there is no project.
     """
     path = Path(name)
-    if path.is_dir() or is_gguf(path):
+    if is_path(name) or is_hub_name(name):
         return False
     if path.is_file():
         problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
         raise BadInput(name, problem, f"give {path.parent}")
-    if re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name):  # as the hub names models
-        remedy = "list a model of the hub in `fetch` of params.yaml, or use medprobe.load in Python"
-        raise BadInput(name, "no such folder", remedy)
     if path.parts[1:]:
         raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
     if not PARAMS.is_file():

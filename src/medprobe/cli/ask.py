@@ -4,6 +4,7 @@
 record nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
@@ -12,6 +13,7 @@ import pandas as pd
 
 from medprobe import methods
 from medprobe.benchmarks.table import METADATA
+from medprobe.cli.arguments import is_hub_name, is_path
 from medprobe.core import places
 from medprobe.core.answers import describe_unanswered
 from medprobe.core.baselines import MAJORITY, RANKED, majority
@@ -19,8 +21,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
 from medprobe.core.shuffling import is_shuffled
-from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata
-from medprobe.engine.gguf import is_gguf
+from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata, check_prompts
 from medprobe.library import model as library
 from medprobe.library.model import Model
 from medprobe.library.probing import compare_variants, draw_queries, predict, score, to_tables
@@ -53,6 +54,7 @@ def ask(
     benchmark: str | None,
     params: Params,
     *,
+    names: Sequence[str] = (),
     as_json: bool = False,
 ) -> None:
     """Print the ten best answers to a prompt, with scores, and mark those that are right.
@@ -61,26 +63,31 @@ def ask(
     of the benchmark have marks.
 
     Args:
-        name: a model of params.yaml, the folder of a checkpoint, or a GGUF file.
+        name: a model of params.yaml or of the hub, the folder of a checkpoint, or a GGUF file.
         prompt: a text with one slot `[Y]`.
         method: None takes a method that serves the model (`Method.ASKED`).
-        benchmark: whose candidates are ranked. None takes the first of params.yaml; if there is
-            none, the model writes answers of its own.
+        benchmark: whose candidates are ranked.
         params: the project's.
+        names: what is ranked in place of a benchmark's candidates. Without these and a benchmark,
+            the first benchmark of params.yaml counts; if there is none, the model writes answers.
         as_json: print one object.
 
     Raises:
         BadInput: for a prompt without exactly one slot.
     """
-    if benchmark is None:
+    check_prompts(library.make_query(prompt))
+    if benchmark is None and not names:
         benchmark = next((name for named in params.benchmarks.values() for name in named), None)
     model = _model(name, params)
     if method is None:
-        method = _choose_method(model, "rank" if benchmark else "write")
-    if benchmark:
+        method = _choose_method(model, "rank" if benchmark or names else "write")
+    if names:
+        best = model.rank(prompt, names, method)
+    elif benchmark:
         best = answers(name, prompt, method, benchmark, params)
     else:
-        best = model.ask(prompt, method).rename(columns={"answer": "prediction"})
+        best = model.ask(prompt, method)
+    best = best.rename(columns={"answer": "prediction"})
     has_hits = "hit" in best
     rows = [
         {
@@ -105,12 +112,16 @@ def ask(
 
 def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
     """Choose a method that ranks candidates, or one that writes."""
-    asked = {name: methods.find(name) for name in methods.list_names()}
-    asked = {name: method for name, method in asked.items() if purpose in method.ASKED}
-    serving = [name for name, method in asked.items() if {*model.kinds} & {*method.KINDS}]
-    if not asked:
-        raise BadInput("ask", "no method can be chosen", "name one by --method")
-    return max(serving or asked, key=lambda name: asked[name].ASKED[purpose])
+    asked = {name: methods.find(name).ASKED for name in methods.find_by_kind(model.kinds)}
+    serving = {
+        name: of_method[purpose] for name, of_method in asked.items() if purpose in of_method
+    }
+    if serving:
+        return max(serving, key=lambda name: serving[name])
+    if purpose == "write":
+        remedy = "give the names to rank: --names a,b,c or --benchmark NAME"
+        raise BadInput(model.name, "this model writes no answers", remedy)
+    raise BadInput("ask", "no method can be chosen", "name one by --method")
 
 
 def answers(
@@ -250,37 +261,33 @@ def _headline(
         if pd.notna(row.low):
             ends = (format_without_unit(metric, end) for end in (row.low, row.high))
             interval = f" [{', '.join(ends)}]"
-        line = f"{row.subset}: {title} {format_value(metric, row.value)}{interval}"
-        line += f", queries: {row.n:,.0f}"
+        value = format_value(metric, row.value)
+        count = "1 query" if row.n == 1 else f"{row.n:,.0f} queries"
+        line = f"{row.subset}: {title} {value}{interval} on {count}"
         is_lower = find_metric(metric).better_on(row.subset) == "lower"
         keys = {"subset": row.subset, "metric": metric}
         for found in select(controlled, **keys, method=row.method).itertuples():
             shuffled = is_shuffled(found.control.partition(":")[2])
             name = SHUFFLED_TITLE if shuffled else TITLES.get(found.control, found.control)
             gap = -found.difference if is_lower else found.difference
-            other = format_value(metric, row.value - gap)
             about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
-            line += f"; {name}: {other} ({about})"
+            line += f"; {name} {format_value(metric, row.value - gap)} ({about})"
         for constant in select(majority_rows, **keys, relation=MEAN).itertuples():
-            line += f"; {TITLES[MAJORITY]}: {format_value(metric, constant.value)}"
+            line += f"; {TITLES[MAJORITY]} {format_value(metric, constant.value)}"
         lines.append(line)
     return "\n".join(lines)
 
 
 def _model(name: str, params: Params) -> library.Model:
-    """Find a model of params.yaml, or the checkpoint in a folder."""
-    folder = Path(name)
-    if is_gguf(folder):
-        model = library.load(folder, seed=params.seed)
+    """Find a model of params.yaml, or open what `medprobe.load` opens."""
+    if is_path(name) or is_hub_name(name):
+        model = library.load(name, offline=params.engine.offline, seed=params.seed)
         model.engine = params.engine
         return model
-    if folder.is_dir():
-        kinds = library.load(folder).kinds
-    else:
-        kinds, folder = (params.models.kind(name),), places.MODELS / name
-        if not folder.is_dir():
-            raise BadInput(folder, "no such checkpoint", "run `medprobe repro` to create it")
-    return library.Model(name, folder, kinds, params.engine, params.seed)
+    kind, folder = params.models.kind(name), places.MODELS / name
+    if not folder.is_dir():
+        raise BadInput(folder, "no such checkpoint", "run `medprobe repro` to create it")
+    return library.Model(name, folder, (kind,), params.engine, params.seed)
 
 
 def _prober(model: library.Model, method: str, benchmark: str, params: Params) -> Method:

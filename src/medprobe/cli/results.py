@@ -50,10 +50,10 @@ def run(
 ) -> None:
     """Probe a model at once, without DVC. Nothing is recorded.
 
-    A folder and a file of facts need no project.
+    A model of the hub, a folder and a file of facts need no project.
 
     \b
-    MODEL  a model of params.yaml, the folder of a checkpoint, or a .gguf file
+    MODEL  a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     """
     from medprobe.cli.arguments import check_benchmark, check_model, check_path
     from medprobe.cli.ask import run as probe
@@ -70,6 +70,7 @@ def run(
     epilog=example(
         'medprobe ask taught "aspirin might treat [Y] ."',
         'medprobe ask ~/models/my-bert "aspirin might treat [Y] ." --method fill_mask',
+        'medprobe ask lab/encoder "aspirin might treat [Y] ." --names pain,fever,gout',
     )
 )
 @click.argument("model", shell_complete=completion.models)
@@ -85,24 +86,34 @@ def run(
     "the model writes its own answers.",
     shell_complete=completion.benchmarks,
 )
+@click.option("--names", default="", help="The candidates, with commas between them.")
 @json_option
 def ask(
-    model: str, prompt: str, method: str | None, benchmark: str | None, *, as_json: bool
+    model: str,
+    prompt: str,
+    method: str | None,
+    benchmark: str | None,
+    names: str,
+    *,
+    as_json: bool,
 ) -> None:
     """Show a model's ten best answers to a prompt.
 
-    A folder needs no project.
+    A model of the hub and a folder need no project.
 
     \b
-    MODEL   a model of params.yaml, or the folder of a checkpoint
+    MODEL   a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     PROMPT  a text with one slot [Y]
     """
     from medprobe.cli.arguments import check_model
     from medprobe.cli.ask import ask as run
 
+    if benchmark and names:
+        raise click.UsageError("expected: one of --benchmark and --names")
     needs_project = check_model(model)
     params = load_params(required=benchmark is not None or needs_project)
-    run(model, prompt, method, benchmark, params, as_json=as_json)
+    ranked = [name.strip() for name in names.split(",") if name.strip()]
+    run(model, prompt, method, benchmark, params, names=ranked, as_json=as_json)
 
 
 @main.command(epilog=example("medprobe show medlama may_treat-7"))
