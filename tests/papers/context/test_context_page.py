@@ -29,8 +29,8 @@ from medprobe.metrics.significance import (
     split_by_variant,
 )
 from medprobe.metrics.summary import weighted
-from medprobe.papers.context import trajectory
 from medprobe.papers.context.benchmarks import context
+from medprobe.papers.context.drawings import rank_table
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
 from medprobe.papers.context.sections.ucm import section
 from medprobe.report.blocks import Cell, drawings
@@ -115,7 +115,7 @@ def of_model(outputs: Outputs, model: str) -> list[tuple]:
 def moves(outputs: Outputs, names: bool = False) -> pd.DataFrame:
     folder, _, _ = outputs
     paths = folder.glob("predictions/*/rank_change/context.parquet")
-    return trajectory.table(systems(paths), folder / "benchmarks" / "context", names)
+    return rank_table(systems(paths), folder / "benchmarks" / "context", names)
 
 
 def test_the_control_cannot_separate_target_from_negative_target(outputs: Outputs) -> None:
@@ -206,7 +206,7 @@ def test_the_trajectory_follows_one_context_in_all_models(outputs: Outputs) -> N
     assert (target["entity"] == target[target["step"] == 1]["added"].iloc[0]).all()
     counts = ranks.groupby("model")["step"].nunique()
     assert (counts == benchmark.queries["step"].max() + 1).all()
-    assert trajectory.table({}, folder / "benchmarks" / "context", names=False).empty
+    assert rank_table({}, folder / "benchmarks" / "context", names=False).empty
 
 
 def test_the_trajectory_names_nothing_unless_allowed(outputs: Outputs) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.papers.context.benchmarks.context.segments import (
+from medprobe.papers.context.benchmarks.context.steps import (
     CONTEXT_KINDS,
     Mention,
     Segment,

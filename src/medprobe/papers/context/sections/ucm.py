@@ -2,23 +2,69 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
+from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics.significance import System
 from medprobe.metrics.splits import first_number
 from medprobe.papers.context import drawings as ucm
-from medprobe.papers.context import trajectory
 from medprobe.papers.context.drawings import ACC, CONTROL, COPY
-from medprobe.papers.context.layout import LAYOUT
 from medprobe.papers.context.rank_changes import SERIES, SHARES
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.figures.rows import Drawing
+from medprobe.report.layouts import Layout
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.results import Results
 from medprobe.report.sections import Section, SingleResult
 from medprobe.report.verdicts import SIGNS, difference, verdict
+
+STEPS: Final = ["context_id", "centre", "kind", "resource", "target", "target_id", "step"]
+
+
+def _ranks(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
+    """The ranks of each context's target; a hit is a better rank than without a context."""
+    steps = queries[["query_id", "steps", "target"]].explode("steps")
+    steps["place"] = steps.groupby("query_id").cumcount() + 1
+    keys = ["query_id", "prediction"]
+    ranks = predictions[["replicate", *keys, "rank"]]
+    rows = steps.merge(ranks, left_on=["steps", "target"], right_on=keys, suffixes=("", "_"))
+    rows = rows.sort_values(["query_id", "replicate", "place"])
+    without_context = rows.groupby(["query_id", "replicate"])["rank"].transform("first")
+    values = rows["rank"].astype(str)
+    rows = rows.assign(prediction=values, prediction_id=values, hit=rows["rank"] < without_context)
+    return rows.assign(rank=rows["place"])
+
+
+def _contexts(folder: Path) -> pd.DataFrame:
+    """One row per context, with its queries in `steps` and what each step adds in `heads`."""
+    steps = read_table(folder / "queries.parquet", [*QUERY_COLUMNS, *STEPS, "added_role"])
+    steps = steps.sort_values(["context_id", "step"], kind="stable")
+    steps = steps.drop_duplicates(["context_id", "step"])
+    contexts = steps.groupby("context_id", sort=True)
+    starts = contexts.first().drop(columns="query_id").reset_index(names="query_id")
+    heads = steps["added_role"].map("+ {}".format).where(steps["step"] > 0, "alone")
+    return starts.assign(
+        subset=starts["centre"] + ", " + starts["kind"] + ", " + starts["resource"],
+        answers=[[name] for name in starts["target"]],
+        answer_ids=[[name] for name in starts["target_id"]],
+        steps=[*contexts["query_id"].agg(list)],
+        heads=[*heads.groupby(steps["context_id"]).agg(list)],
+    )
+
+
+LAYOUT: Final = Layout(
+    _contexts,
+    {"ucm": _ranks},
+    (),
+    verdict="higher",
+    answers="Target",
+    note="The target's rank without a context, then after each step that adds to the context. "
+    "✓ marks a better rank than without a context. The last step counts.",
+)
+
 
 NAME: Final = "understand"
 CENTRES: Final = ("target", "negative")
@@ -56,7 +102,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
             "Understand, confuse, misunderstand",
             paragraph(SHARES_TEXT),
             ucm.draw_shares(rows),
-            _understood(results, benchmark, rows),
+            _understand_tests(results, benchmark, rows),
             _shares(ucm.micro(rows), ["model", "subset"]),
         ),
         *part(
@@ -64,17 +110,19 @@ def section(results: Results, benchmark: str) -> list[Part]:
             paragraph(ACCURACY_TEXT),
             ucm.draw_accuracy(rows, results.models),
             _accuracy(rows),
-            _told_apart(results, benchmark, rows),
+            _pairs_told_apart(results, benchmark, rows),
         ),
         *part(
             "How ranks move",
             _changes(rows),
-            [] if moves is None else trajectory.draw(moves, benchmark),
+            [] if moves is None else ucm.draw_ranks(moves, benchmark),
         ),
         *part(
             "Where models understand",
-            folded("By kind, resource, objects and frequency", _parts(rows)),
-            folded("Accuracy and UCM_k by resource, objects and frequency", _both(rows)),
+            folded("By kind, resource, objects and frequency", _by_kind(rows)),
+            folded(
+                "Accuracy and UCM_k by resource, objects and frequency", _accuracy_beside_ucm(rows)
+            ),
         ),
     ]
 
@@ -87,7 +135,7 @@ def _sort_models(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[places.sort_values(kind="stable").index]
 
 
-def _understood(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+def _understand_tests(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
@@ -130,7 +178,7 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
     return [Table(["model", *wide], body, caption)] if body else []
 
 
-def _told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+def _pairs_told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """How many pairs of models accuracy with context and each share tell apart."""
     measured = ucm.label_columns(rows[rows["model"] != CONTROL])
     pairs = [*combinations(sorted({*_systems(measured).values()}), 2)]
@@ -177,14 +225,14 @@ def _changes(rows: pd.DataFrame) -> list[Block]:
     ]
 
 
-def _parts(rows: pd.DataFrame) -> list[Block]:
+def _by_kind(rows: pd.DataFrame) -> list[Block]:
     """UCM_m by kind, resource, number of correct objects, frequency, times read."""
     chosen = rows[rows["metric"].isin(SHARES) & (rows["relation"] == "micro")]
     chosen = chosen[chosen["subset"].str.contains("/", regex=False)]
     return _shares(chosen.sort_values("subset", kind="stable"), ["subset", "model"])
 
 
-def _both(rows: pd.DataFrame) -> list[Block]:
+def _accuracy_beside_ucm(rows: pd.DataFrame) -> list[Block]:
     """acc@k without and with context next to UCM_k, for the parts that both have."""
     split = rows["subset"].str.partition("/")
     chosen = rows.assign(subset=split[0], part=split[2])
@@ -220,7 +268,7 @@ def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
 def tables(results: Results) -> dict[str, pd.DataFrame]:
     """The ranks of one context's entities from step to step, by benchmark."""
     found = {
-        f"{name}-trajectory": trajectory.table(
+        f"{name}-trajectory": ucm.rank_table(
             results.systems(name), results.folder(name), results.params.track.text
         )
         for name in results.benchmarks
@@ -234,8 +282,8 @@ def drawings(result: SingleResult) -> Iterator[Drawing]:
     yield from ucm.draw_shares(rows)
     yield from ucm.draw_accuracy(rows)
     systems = {result.path.parent.parent.name: result.path}
-    moves = trajectory.table(systems, result.folder, result.names)
-    yield from trajectory.draw(moves, benchmark)
+    moves = ucm.rank_table(systems, result.folder, result.names)
+    yield from ucm.draw_ranks(moves, benchmark)
 
 
 SECTION = Section(40, section, tables=tables, draw=drawings, layout=LAYOUT)
