@@ -124,7 +124,7 @@ def test_an_error_is_on_standard_error_alone(home: Path) -> None:
         (["ask"], "ta", ["taught"]),
         (["run", "taught", "--benchmark"], "", ["made_up"]),
         (["run", "taught", "--method"], "mask", ["mask_average"]),
-        (["diff", "made_up"], "un", ["untaught/contrastive"]),
+        (["show", "made_up", "--differ"], "un", ["untaught/contrastive"]),
         (["show"], "made", ["made_up"]),
         (["list"], "mo", ["models"]),
     ],

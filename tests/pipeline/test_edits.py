@@ -106,7 +106,7 @@ def result_texts(project: Project) -> dict[str, str]:
     """All that shows results, by what it is."""
     files = [
         path
-        for place in ("metrics", "reports", "outputs/queries")
+        for place in ("metrics", "reports")
         for path in (project.folder / place).rglob("*.*")
         if path.suffix in {".json", ".csv", ".html", ".svg"}
     ]

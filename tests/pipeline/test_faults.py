@@ -36,7 +36,7 @@ from medprobe.tracking import store
 TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("outputs/models/taught", "outputs/predictions/taught/xfactr/lama.parquet"),
     *("outputs/rewired/taught/set-0", "outputs/benchmarks/lama", "outputs/about/lama.json"),
-    *("outputs/validation/lama", "outputs/queries", "outputs/tracked.json", "outputs/checked"),
+    *("outputs/validation/lama", "outputs/tracked.json", "outputs/checked"),
     *("metrics/scores", "metrics/summary.json", "metrics/sweeps", "reports"),
     *("dvc.yaml", "dvc.lock", "data", "params.yaml"),
 )

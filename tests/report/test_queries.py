@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.toy_project import NAMED, project, query, ranked
-from medprobe.cli.show import diff, show
+from medprobe.cli.show import show, show_differing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.tables import (
@@ -75,7 +75,7 @@ def page_text(query_answers: Answers, folder: Path, *, text: bool) -> str:
     """All that the page and its pieces hold."""
     folder = folder / "pages"
     folder.mkdir()
-    write("facts", query_answers, folder, "../index.html", text=text)
+    write("facts", query_answers, folder, text=text, is_open=False)
     return "".join(path.read_text("utf-8") for path in folder.rglob("*.*"))
 
 
@@ -155,16 +155,19 @@ def test_one_query_and_what_two_systems_differ_in(
     output = capsys.readouterr().out
     assert "may_treat: drug 3 might treat [Y] ." in output and output.count("/contrastive") == 4
     assert "✓ name 1; name 2; name 3" in output
-    diff("made_up", "untaught/contrastive", "taught/contrastive", params)
+    show_differing("made_up", "untaught/contrastive", "taught/contrastive", params)
     output = capsys.readouterr().out
     assert output.count("full-may_") == 14  # 15 of 20 are right against 1
     monkeypatch.setenv("COLUMNS", "40")  # whole names however narrow the terminal is
-    diff("made_up", "untaught/contrastive", "taught/contrastive", params)
+    show_differing("made_up", "untaught/contrastive", "taught/contrastive", params)
     assert capsys.readouterr().out == output
     for ask, says in (
         (lambda: show("made_up", "none", params), "no query 'none'"),
         (lambda: show("made", "none", params), "did you mean 'made_up'"),
-        (lambda: diff("made_up", "taught/contrastiv", "x", params), "did you mean 'taught/con"),
+        (
+            lambda: show_differing("made_up", "taught/contrastiv", "x", params),
+            "did you mean 'taught/con",
+        ),
     ):
         with pytest.raises(BadInput, match=says):
             ask()

@@ -27,7 +27,7 @@ HEADINGS: Final = {
     "Start": ("init", "sample", "adopt", "list"),
     "Bring data": ("import",),
     "Run": ("plan", "repro", "run", "ask"),
-    "Look at results": ("show", "diff", "export", "ui"),
+    "Look at results": ("show", "export", "ui"),
     "Keep in order": ("doctor", "clean"),
 }
 CI: Final = ("gate", "moved", "pipeline")

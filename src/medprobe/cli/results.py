@@ -116,38 +116,38 @@ def ask(
     run(model, prompt, method, benchmark, params, names=ranked, as_json=as_json)
 
 
-@main.command(epilog=example("medprobe show medlama may_treat-7"))
+@main.command(
+    epilog=example(
+        "medprobe show medlama may_treat-7",
+        "medprobe show medlama --differ taught/contrastive untaught/contrastive",
+    )
+)
 @click.argument("benchmark", shell_complete=completion.benchmarks)
-@click.argument("query")
-def show(benchmark: str, query: str) -> None:
-    """Show the answers of all models to one query, under every method.
+@click.argument("query", required=False)
+@click.option(
+    "--differ",
+    nargs=2,
+    metavar="A B",
+    help="Two systems, MODEL/METHOD each: list the queries that only one of them gets right.",
+    shell_complete=completion.systems,
+)
+def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> None:
+    """Show the answers of all models to one query, or the queries on which two systems differ.
 
     \b
     BENCHMARK  a benchmark of params.yaml
     QUERY      the identifier of a query, as reports/queries/BENCHMARK.html lists it
     """
-    from medprobe.cli.show import show as run
+    from medprobe.cli.show import show as one_query
+    from medprobe.cli.show import show_differing
     from medprobe.pipeline import check
 
-    run(benchmark, query, check.loaded())
-
-
-@main.command(epilog=example("medprobe diff medlama taught/contrastive untaught/contrastive"))
-@click.argument("benchmark", shell_complete=completion.benchmarks)
-@click.argument("a", shell_complete=completion.systems)
-@click.argument("b", shell_complete=completion.systems)
-def diff(benchmark: str, a: str, b: str) -> None:
-    """Show the queries that one of two systems answers correctly and the other does not.
-
-    \b
-    BENCHMARK  a benchmark of params.yaml
-    A          a system: MODEL/METHOD
-    B          the system to compare it with
-    """
-    from medprobe.cli.show import diff as run
-    from medprobe.pipeline import check
-
-    run(benchmark, a, b, check.loaded())
+    if (query is None) == (differ is None):
+        raise click.UsageError("expected: a QUERY, or --differ with two systems")
+    if query is not None:
+        one_query(benchmark, query, check.loaded())
+    elif differ:
+        show_differing(benchmark, *differ, check.loaded())
 
 
 @main.command(

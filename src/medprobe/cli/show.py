@@ -1,7 +1,4 @@
-"""`medprobe show` and `medprobe diff`: answers query by query.
-
-`show` prints all answers to one query, `diff` the queries on which two systems differ.
-"""
+"""`medprobe show`: all answers to one query, or the queries on which two systems differ."""
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
@@ -48,7 +45,7 @@ def show(benchmark: str, query: str, params: Params) -> None:
     terminal.print_table(("model/method", answers_head), rows)
 
 
-def diff(benchmark: str, a: str, b: str, params: Params) -> None:
+def show_differing(benchmark: str, a: str, b: str, params: Params) -> None:
     """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
 
     If names are ranked, the first name counts.
@@ -61,7 +58,7 @@ def diff(benchmark: str, a: str, b: str, params: Params) -> None:
     for name in (a, b):
         if name not in systems:
             remedy = f"choose one of {', '.join(systems)}"
-            raise BadInput("diff", f"unknown system '{name}'{nearest(name, systems)}", remedy)
+            raise BadInput("--differ", f"unknown system '{name}'{nearest(name, systems)}", remedy)
     best_a, best_b = (content["best"][systems.index(name)] for name in (a, b))
     rows = []
     for entry, rank_a, rank_b in zip(content["queries"], best_a, best_b, strict=True):

@@ -27,4 +27,3 @@ SCORES = Path("metrics/scores")
 SUMMARY = Path("metrics/summary.json")
 SWEEPS = Path("metrics/sweeps")  # scores by setting, for `dvc plots`
 REPORTS = Path("reports")
-QUERIES = Path("outputs/queries")  # pages of queries with their texts (may be licensed)

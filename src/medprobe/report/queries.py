@@ -1,7 +1,7 @@
 """The query pages: all answers to each query of a benchmark, by model and method.
 
-Names and prompts can be licensed. So there are two pages per benchmark: one with identifiers, which
-can be shared, and one with texts, which cannot. If the texts are open to anyone, both have them.
+Names and prompts can be licensed. So a page has identifiers, unless the texts are open to anyone or
+`track.text` allows them.
 """
 
 import json
@@ -233,23 +233,18 @@ def _rank_system(
     return ranked, hits
 
 
-def write(
-    benchmark: str, answers: Answers, folder: Path, home: str, *, text: bool, is_open: bool = False
-) -> None:
+def write(benchmark: str, answers: Answers, folder: Path, *, text: bool, is_open: bool) -> None:
     """Write `<benchmark>.html`, and `<benchmark>/<n>.js`, the pieces that the page loads on demand.
 
     Args:
         benchmark: its name.
         answers: to its queries.
-        folder: the folder to write to.
-        home: the address of the report.
+        folder: the folder to write to, in that of the report.
         text: whether the page shows texts.
         is_open: whether anyone can pass these texts on.
     """
     template = environment().get_template("queries.html")
-    page = template.render(
-        benchmark=benchmark, content=answers.content, home=home, text=text, open=is_open
-    )
+    page = template.render(benchmark=benchmark, content=answers.content, text=text, open=is_open)
     (folder / f"{benchmark}.html").write_text(page, encoding="utf-8")
     (folder / benchmark).mkdir()
     for number, piece in enumerate(answers.pieces()):
@@ -306,32 +301,25 @@ class _Labels:
 
 
 def write_query_pages(
-    paths: Mapping[str, list[Path]],
-    pages: list[tuple[Path, str]],
-    bar: Progress,
-    executor: Executor,
+    paths: Mapping[str, list[Path]], folder: Path, bar: Progress, executor: Executor, *, text: bool
 ) -> None:
-    """Write the query pages of each benchmark that has queries to show.
+    """Write into `folder` the query page of each benchmark that has queries to show.
 
-    `pages` are pairs of a folder and the report's address, seen from it: the pages of the first
-    folder have texts only where these are open to anyone, those of a second have them always.
+    `text`: whether licensed texts may be shown.
     """
-    for folder, _ in pages:
-        folder.mkdir(parents=True)
+    folder.mkdir(parents=True)
     jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
     sizes = [len(tables) for _, tables in sorted(paths.items())]
-    for _ in with_progress(executor(partial(write_pages_of_benchmark, pages), jobs), sizes, bar):
+    for _ in with_progress(
+        executor(partial(write_page_of_benchmark, folder, text), jobs), sizes, bar
+    ):
         pass
 
 
-def write_pages_of_benchmark(
-    pages: list[tuple[Path, str]], benchmark: tuple[str, list[Path]]
-) -> None:
-    """Write the pages of one benchmark, from its name and its prediction tables."""
+def write_page_of_benchmark(folder: Path, text: bool, benchmark: tuple[str, list[Path]]) -> None:
+    """Write the page of one benchmark, from its name and its prediction tables."""
     name, tables = benchmark
     if answers := read_answers(places.BENCHMARKS / name, tables):
         is_open = Metadata.read(places.ABOUT / f"{name}.json").is_open
-        for place, (folder, home) in enumerate(pages):
-            text = is_open or bool(place)
-            page = answers.label(text=text)
-            write(name, page, folder, home, text=text, is_open=is_open)
+        text = text or is_open
+        write(name, answers.label(text=text), folder, text=text, is_open=is_open)

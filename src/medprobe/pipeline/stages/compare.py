@@ -1,6 +1,5 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
@@ -22,20 +21,17 @@ from medprobe.report.results import Results
 def compare(
     params: Params,
     out: Path = places.REPORTS,
-    texts: Path = places.QUERIES,
     executor: Executor = in_this_process,
 ) -> None:
     """Write the report.
 
     The folder `out` gets `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
-    `figures/*.svg`, `queries/*.html` and `index.html`. The query pages that show texts go to the
-    folder `texts`. Reads metrics/scores, and the tests, predictions, benchmarks and models in
-    outputs/. The same input gives the same bytes.
+    `figures/*.svg`, `queries/*.html` and `index.html`. Reads metrics/scores, and the tests,
+    predictions, benchmarks and models in outputs/. The same input gives the same bytes.
 
     Args:
         params: the content of params.yaml.
         out: the report's folder.
-        texts: the folder of the query pages that show texts.
         executor: what makes chapters and query pages; of this machine.
 
     Raises:
@@ -47,18 +43,13 @@ def compare(
     with show_progress("compare", sum(map(len, paths.values())), READINGS) as bar:
         bar.advance_to(0)
         results = read_results(params, paths)
-        with ExitStack() as stack:
-            folder = stack.enter_context(replacing(out))
+        with replacing(out) as folder:
             runs = {name: provenance.collect_provenance(paths[name]) for name in results.benchmarks}
             runs = {name: table for name, table in runs.items() if len(table)}
             write_page(results, provenance.describe_state(), runs, folder, executor)
             _write_tables(results, folder)
-            pages = [
-                (folder / "queries", "../index.html"),
-                (stack.enter_context(replacing(texts)), f"../../{out}/index.html"),
-            ]
-            shown_paths = {name: paths[name] for name in results.benchmarks}
-            write_query_pages(shown_paths, pages, bar, executor)
+            shown, text = {name: paths[name] for name in results.benchmarks}, params.track.text
+            write_query_pages(shown, folder / "queries", bar, executor, text=text)
 
 
 def _write_tables(results: Results, folder: Path) -> None:
