@@ -26,12 +26,12 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from medprobe.benchmarks import find as find_builder
-from medprobe.core.commonest import answer_keys
+from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.params import ScoreParams
 from medprobe.core.shuffling import name_families, permutation_p
 from medprobe.metrics import Scoring
+from medprobe.metrics.comparisons import TwoWayTest, paired_test
 from medprobe.metrics.summary import summarise
-from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 LEVEL: Final = 0.05
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")

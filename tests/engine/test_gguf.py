@@ -12,7 +12,7 @@ import transformers
 from medprobe import load, probe
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.engine import gguf
+from medprobe.engine import formats
 from medprobe.pipeline.stages.fetch import fetch
 
 writer_of = pytest.importorskip("gguf", reason="the extra gguf is not installed")
@@ -138,4 +138,4 @@ def test_other_files_are_one_line(file, tmp_path):
     with pytest.raises(BadInput, match="transformers cannot read it") as error:
         load(tmp_path / "half.gguf")
     assert "\n" not in str(error.value)
-    assert gguf.is_gguf(file) and not gguf.is_gguf(tmp_path)
+    assert formats.is_gguf(file) and not formats.is_gguf(tmp_path)

@@ -16,7 +16,7 @@ from medprobe import methods
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, check_texts
 from medprobe.engine.inspection import special_tokens
-from medprobe.engine.vocabulary import NameCounts, count_names
+from medprobe.engine.slots import NameCounts, count_names
 
 TinyModel = Callable[[str], Path]
 

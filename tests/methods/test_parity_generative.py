@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from helpers import parity, probing
-from medprobe.engine import seq2seq_released
+from medprobe.engine import seq2seq
 from medprobe.methods.generative import Generative
 
 INPUTS, OUTPUTS = parity.read("generative", "inputs"), parity.read("generative", "outputs")
@@ -37,8 +37,8 @@ def test_the_models_read_the_same(model):
     loaded = parity.model(model, "seq2seq")
     for prompt in PROMPTS:
         theirs = OUTPUTS[model][prompt["id"]]
-        assert seq2seq_released.source_ids(loaded, prompt["prompt"]) == theirs["source_ids"]
-        assert seq2seq_released.prompts_front(prompt["prompt"]) == theirs["front_text"]
+        assert seq2seq.source_ids(loaded, prompt["prompt"]) == theirs["source_ids"]
+        assert seq2seq.prompts_front(prompt["prompt"]) == theirs["front_text"]
 
 
 @pytest.mark.parametrize("model", OUTPUTS)
@@ -46,7 +46,7 @@ def test_what_is_written_reads_the_same(model):
     loaded = parity.model(model, "seq2seq")
     for theirs in OUTPUTS[model].values():
         for ids, text in zip(theirs["sequences"], theirs["texts"], strict=True):
-            assert seq2seq_released.text_of(loaded, ids, theirs["front_text"]) == text
+            assert seq2seq.text_of(loaded, ids, theirs["front_text"]) == text
 
 
 @pytest.mark.parametrize("model", OUTPUTS)
@@ -62,4 +62,4 @@ def test_the_search_writes_the_same_as_far_as_its_library_does(model):
 def test_a_front_that_is_no_regular_expression_stays():
     loaded = parity.model("bart-taught", "seq2seq")
     ids = loaded.tokenizer("pain (acute) and more")["input_ids"]
-    assert seq2seq_released.text_of(loaded, ids, "pain (acute") == "pain (acute) and more"
+    assert seq2seq.text_of(loaded, ids, "pain (acute") == "pain (acute) and more"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from medprobe.benchmarks import find
 from medprobe.core import baselines
-from medprobe.core.benchmark_statistics import statistics, weak_relations
-from medprobe.core.commonest import has_common_answer
+from medprobe.core.benchmark_statistics import has_common_answer, statistics, weak_relations
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 
 RELEASED = Path(os.environ.get("MEDPROBE_RELEASED_DATA", ""), "medlama-released")

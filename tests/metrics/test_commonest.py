@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.core.benchmark_statistics import statistics, weak_relations
-from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
+from medprobe.core.benchmark_statistics import (
+    answer_keys,
+    effective_number,
+    has_common_answer,
+    statistics,
+    weak_relations,
+)
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 
 

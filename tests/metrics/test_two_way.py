@@ -11,8 +11,8 @@ from scipy import stats
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
+from medprobe.metrics.comparisons import TwoWayTest, jackknife, paired_test
 from medprobe.metrics.summary import read_queries, summarise
-from medprobe.metrics.two_way import TwoWayTest, jackknife, paired_test
 
 rows = st.lists(
     st.tuples(

@@ -20,7 +20,7 @@ from medprobe.cli import main
 from medprobe.core import lineage
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.engine.adapters import merge
+from medprobe.engine.formats import merge
 from medprobe.engine.load import load
 from medprobe.pipeline.stages import fetch as stage
 from medprobe.pipeline.stages.fetch import fetch

@@ -19,7 +19,7 @@ from medprobe.core.params import Params
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.plan import plan
 from medprobe.pipeline.stale_stages import Stage, describe_data, find_stale_stages
-from medprobe.report.provenance import describe_state
+from medprobe.report.page import describe_state
 from medprobe.tracking.runs import read_inputs
 
 STAGES = """\

@@ -19,13 +19,13 @@ from medprobe.metrics.results import COMPARISON
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.significance import significance
 from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
-from medprobe.report.breakdowns import breakdowns
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.queries import write_page_of_benchmark
 from medprobe.report.reading import with_names
 from medprobe.report.results import Results
 from medprobe.report.sections import published, statistics
+from medprobe.report.sections.models import breakdowns
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from medprobe.core.errors import BadInput
 from medprobe.core.parts import fingerprint
 from medprobe.pipeline.sample import sample
-from medprobe.sample import corpus, stories
+from medprobe.sample import corpus
 from medprobe.sample.identifiers import FORMS
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
@@ -99,7 +99,7 @@ def test_all_findings_of_a_probed_disease_are_of_one_system(world: World) -> Non
     }
     systems: dict[Entity, set[int]] = {}
     for fact in world.facts:
-        if fact.relation == stories.RELATION:
+        if fact.relation == corpus.RELATION:
             systems.setdefault(fact.subject, set()).add(places[fact.object])
     assert all(len(disease_systems) == 1 for disease_systems in systems.values())
     assert set.union(*systems.values()) == set(range(SYSTEMS))
@@ -153,7 +153,7 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
         (finding, wording.format(name))
         for finding in findings.values()
         for name in (finding.name, *finding.synonyms)
-        for wording in stories.HAS
+        for wording in corpus.HAS
     ]
     for case in cases:
         head, _, end = case.rpartition(" may have ")
@@ -163,7 +163,7 @@ def test_cases_state_what_patients_have_and_nothing_of_what_is_probed(
         story = head.removesuffix(disease)
         names = [name for name in (finding.name, *finding.synonyms) if name in story]
         untold += not names
-        for wording in stories.HAS_NOT:
+        for wording in corpus.HAS_NOT:
             assert not any(wording.format(name) in story for name in names), "that the patient has"
         has = {finding} | {other for other, phrase in phrases if phrase in story}
         several += len(has) > 1

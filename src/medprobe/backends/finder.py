@@ -1,15 +1,94 @@
 """Which backend a model's folder has."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from medprobe.backends import Ability, PluginModel, read_plugin_model
-from medprobe.backends.base import Backend, PluginBackend
-from medprobe.backends.transformers import Transformers
+from medprobe.backends import ABILITIES, Ability, PluginModel, find_abilities, read_plugin_model
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind
+from medprobe.engine import load, texts
 from medprobe.engine.inspection import Head, inspect, load_tokenizer, read_config
+
+
+@dataclass
+class Transformers:
+    """A causal or an encoder-decoder model of transformers."""
+
+    model: load.Model
+    head: Head
+    abilities = ABILITIES
+
+    @classmethod
+    def load(cls, folder: Path, head: Head, engine: EngineParams) -> "Transformers":
+        """Load a checkpoint."""
+        return cls(load.load(folder, head, engine), head)
+
+    def text_log_probs(
+        self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[list[float]]:
+        """By `engine.texts`."""
+        return texts.causal_log_probs(self.model, sentences, where, answers_first)
+
+
+class Backend(Protocol):
+    """A network that writes. `where` names each text in errors."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+        ...
+
+    def text_log_probs(
+        self, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
+    ) -> list[list[float]]:
+        """Return for each text the log-probability of each token given those before it.
+
+        A first token that nothing precedes has none, except that of an answer with which a text
+        begins: `answers_first` gives for each text whether it does.
+        """
+        ...
+
+
+class PluginBackend(Backend):
+    """What a backend from outside is a subclass of; it defines what its folder's abilities need.
+
+    docs/how-to/extending.md lists the methods of each ability.
+
+    Args:
+        folder: The model's, with its PLUGIN_MODEL.
+        engine: Device and precision.
+    """
+
+    has_template = False
+    has_completion = True
+    thinks = False
+
+    def __init__(self, folder: Path, engine: EngineParams) -> None:
+        self.folder, self.engine = folder, engine
+
+    @classmethod
+    def open(cls, folder: Path, engine: EngineParams) -> Backend:
+        """Open the model of a folder."""
+        return cls(folder, engine)
+
+    @classmethod
+    def find_tokenizer(cls, folder: Path) -> Any:
+        """Return the model's tokenizer. Default: None, it is not known here."""
+        return None
+
+    @classmethod
+    def describe(cls, folder: Path) -> dict[str, object]:
+        """Describe the model's origin, for the record of each result. Default: nothing."""
+        return {}
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What PLUGIN_MODEL says that it can do."""
+        return find_abilities(self.folder)
+
 
 NEEDED: Final[dict[Ability, tuple[str, ...]]] = {  # what a plugin defines for each ability
     "write": ("write", "answer_length"),

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.settings import Section
-from medprobe.core.tables import BenchmarkTables, Metadata
+from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
 
 __all__ = ["Benchmark", "Metadata", "check_sources", "find", "list_names", "list_paths"]
 
@@ -114,3 +116,15 @@ def _paths(content: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     if isinstance(content, dict):
         for key, value in content.items():
             yield from _paths(value, (*keys, str(key)))
+
+
+def with_distractors(candidates: pd.DataFrame, subset: str, names: Iterable[str]) -> pd.DataFrame:
+    """Add names as distractors of a subset, except those that are its candidates already.
+
+    A method that knows of distractors ranks with and without them in one pass; others never see
+    them.
+    """
+    present = set(candidates.loc[candidates["subset"] == subset, "name"])
+    new = [name for name in dict.fromkeys(names) if name not in present]
+    more = pd.DataFrame({"name": new, "id": new, "type": DISTRACTOR, "subset": subset})
+    return pd.concat([candidates, more], ignore_index=True)

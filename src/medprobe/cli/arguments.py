@@ -8,7 +8,7 @@ from pathlib import Path
 
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS
-from medprobe.engine.gguf import ENDING, is_gguf
+from medprobe.engine.formats import ENDING, is_gguf
 
 
 def is_path(name: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe.core.answers import find_rule, with_hits
-from medprobe.core.chances import KS, chance_of_hit, ranked_names
+from medprobe.core.benchmark_statistics import KS, chance_of_hit, ranked_names
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 
 MAJORITY: Final = "majority"

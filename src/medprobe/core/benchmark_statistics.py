@@ -4,12 +4,112 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
-from medprobe.core.chances import KS, chance_of_hit, ranked_names
-from medprobe.core.commonest import answer_keys, effective_number, has_common_answer
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
+
+KS: Final = (1, 5, 10)  # of acc@k
+
+
+def chance_of_hit(right: np.ndarray, size: np.ndarray, k: int) -> np.ndarray:
+    """Return the chance that one of the first k names in random order is right.
+
+    Args:
+        right: How many of the names are right, for each query.
+        size: How many names there are, for each query.
+        k: How many names are looked at.
+
+    Returns:
+        A share for each query; NaN where there are no names.
+
+    >>> chance_of_hit(np.array([1, 2, 1, 0]), np.array([4, 4, 1, 0]), 2)
+    array([0.5       , 0.83333333, 1.        ,        nan])
+    """
+    right, size = np.asarray(right, float), np.asarray(size, float)
+    missed = np.ones(len(size))
+    for drawn in range(k):
+        remaining = np.where(size > drawn, size - drawn, 1.0)
+        missed *= np.where(size > drawn, (size - right - drawn).clip(0) / remaining, 1.0)
+    return np.where(size > 0, 1 - missed, np.nan)
+
+
+def ranked_names(
+    tables: BenchmarkTables, queries: pd.DataFrame, candidates: pd.DataFrame
+) -> Mapping[str, set[str]]:
+    """Return the names that are ranked for each relation.
+
+    They are those of its answer space and its type, or all if none has it, without distractors.
+
+    Args:
+        tables: The benchmark.
+        queries: Those of a subset.
+        candidates: Those of the same subset.
+    """
+    ranked = candidates[candidates["type"] != DISTRACTOR]
+    names = {}
+    for relation in queries["relation"].unique():
+        space = tables.restrict(ranked, str(relation))
+        typed = space[space["type"] == relation]
+        names[str(relation)] = set((typed if len(typed) else space)["name"])
+    return names
+
+
+COMMONEST: Final = 10  # answers of a relation
+
+
+def answer_keys(queries: pd.DataFrame) -> pd.Series:
+    """Return what distinguishes the answers of each query: their ids, or a name that has no id.
+
+    Args:
+        queries: Columns `answer_ids` and `answers`, lists of equal length.
+
+    Returns:
+        A list for each query, in the order of its answers.
+    """
+    pairs = zip(queries["answer_ids"], queries["answers"], strict=True)
+    lists = [
+        [identifier or name for identifier, name in zip(ids, names, strict=True)]
+        for ids, names in pairs
+    ]
+    return pd.Series(lists, queries.index, dtype=object)
+
+
+def has_common_answer(queries: pd.DataFrame) -> pd.Series:
+    """Return whether each query has an answer among the ten commonest of its relation.
+
+    The commonest answers are those that are right for most queries of the relation within a subset.
+    Ties go to the answer that the table lists first.
+
+    Args:
+        queries: Columns `subset`, `relation`, `answers` and `answer_ids`.
+
+    Returns:
+        True or false for each query, with the index of `queries`.
+    """
+    keys = ["subset", "relation", "answer"]
+    answers = queries[keys[:2]].assign(answer=answer_keys(queries).map(dict.fromkeys).map(list))
+    answers = answers.explode("answer")
+    counts = answers.groupby(keys, sort=False).size()
+    ranks = counts.groupby(level=keys[:2]).rank(method="first", ascending=False).rename("place")
+    common = answers.join(ranks, on=keys)["place"] <= COMMONEST
+    return common.groupby(level=0).any().reindex(queries.index)
+
+
+def effective_number(names: pd.Series) -> float:
+    """Return how many equally frequent names would repeat as often as these do.
+
+    It is 1 over the probability that two names drawn with replacement are equal.
+
+    Source:
+        Hill 1973, the diversity number of order 2.
+
+    >>> effective_number(pd.Series(["pain", "pain", "fever", "fever"]))
+    2.0
+    """
+    return float(1 / (names.value_counts(normalize=True) ** 2).sum())
+
 
 FEWEST: Final = 6  # effective answers of a relation that can show anything by itself
 SHARES: Final = {  # the columns of answers by their number of tokens, and what it is

@@ -4,8 +4,7 @@
 """
 
 from medprobe.library.model import Model, load
-from medprobe.library.probing import ProbeResult, probe
+from medprobe.library.probing import ProbeResult, callback, probe
 from medprobe.library.project import Results, figure, results
-from medprobe.library.training import callback
 
 __all__ = ["Model", "ProbeResult", "Results", "callback", "figure", "load", "probe", "results"]

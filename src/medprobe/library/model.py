@@ -24,9 +24,9 @@ from medprobe.core.tables import (
     check_prompts,
     check_texts,
 )
-from medprobe.engine import gguf
+from medprobe.engine import formats
 from medprobe.engine.inspection import special_tokens
-from medprobe.engine.vocabulary import count_names
+from medprobe.engine.slots import count_names
 from medprobe.methods import K, Method
 from medprobe.sources import hub
 
@@ -253,9 +253,9 @@ def load(
         return Model(name, folder, find_kinds(folder), engine, seed, _copy=copy)
     assert path_or_hub is not None
     folder = Path(path_or_hub)
-    if gguf.is_gguf(folder):
+    if formats.is_gguf(folder):
         copy = TemporaryDirectory(prefix="medprobe-model-")
-        gguf.convert(folder, Path(copy.name))
+        formats.convert(folder, Path(copy.name))
         folder = Path(copy.name)
         return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed, _copy=copy)
     if not folder.is_dir():

@@ -1,10 +1,10 @@
 """Probing a model on a benchmark without the pipeline; nothing is recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress
 from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions
-from medprobe.library.model import Model
+from medprobe.library.model import Model, load
 from medprobe.methods import Method
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
@@ -27,6 +27,9 @@ from medprobe.metrics.significance import (
     split_by_variant,
 )
 from medprobe.sources import facts as sources
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
 
 
 @dataclass(frozen=True)
@@ -232,3 +235,66 @@ def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
     turns = shuffled.groupby(["subset", "relation"]).cumcount()
     indices = turns.sort_values(kind="stable").index[:limit]
     return queries.loc[sorted(indices)].reset_index(drop=True)
+
+
+def callback(
+    facts: pd.DataFrame | str | Path,
+    method: str,
+    *,
+    every: int,
+    metrics: Sequence[str] = ("acc_at_1", "acc_at_10"),
+    **options: Any,
+) -> "TrainerCallback":
+    """Make a callback of transformers' Trainer that probes the model while it trains.
+
+    Each time it adds a line to the trainer's log history, with the keys `step` and
+    `probe_<metric>`. It probes a copy of the model, so that training goes on as without it.
+
+    Args:
+        facts: what to probe, as for `probe`.
+        method: name of the method.
+        every: number of training steps from one time to the next; the last step is probed too.
+        metrics: names of the metrics to log, each the mean over relations.
+        options: further arguments of `probe`, such as `prompts`, `limit` or `settings`.
+
+    Returns:
+        The callback. Its attribute `history` is the list of logged lines.
+
+    Raises:
+        BadInput: before training, if the trainer has no tokenizer; when it probes, as `probe` does.
+
+    Example:
+        >>> probing = callback(
+        ...     "facts.csv", "mask_average", every=100, prompts="prompts.csv"
+        ... )  # doctest: +SKIP
+        >>> trainer = Trainer(
+        ...     model, arguments, processing_class=tokenizer, callbacks=[probing]
+        ... )  # doctest: +SKIP
+    """
+    from transformers import TrainerCallback
+
+    class ProbeCallback(TrainerCallback):
+        def __init__(self) -> None:
+            self.history: list[dict[str, float]] = []
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+            if objects.get("processing_class") is None:
+                remedy = "give it processing_class=tokenizer"
+                raise BadInput("callback", "the trainer has no tokenizer", remedy)
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
+            if state.global_step % every == 0 or state.global_step == state.max_steps:
+                model = load(model=objects["model"], tokenizer=objects["processing_class"])
+                scores = probe(model, facts, method, bootstrap=1, **options).scores
+                line = {"step": state.global_step, **_means(scores, metrics)}
+                self.history.append(line)
+                state.log_history.append(line)
+
+    return ProbeCallback()
+
+
+def _means(scores: pd.DataFrame, metrics: Sequence[str]) -> Mapping[str, float]:
+    """The means over relations of the main variant, as `probe_<metric>`."""
+    means = scores[(scores["relation"] == "macro") & scores["metric"].isin(metrics)]
+    main = means[means["method"] == means["method"].min()]  # names of variants are longer
+    return {f"probe_{row.metric}": float(row.value) for row in main.itertuples()}

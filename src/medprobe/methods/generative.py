@@ -13,7 +13,7 @@ from pydantic import Field
 from medprobe.core import answers
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
-from medprobe.engine import ranking, seq2seq, seq2seq_released
+from medprobe.engine import ranking, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids, check_window, split_prompt
 from medprobe.methods import Method, Task
@@ -78,9 +78,7 @@ class Generative(Method):
         prompts = task.queries["prompt"].tolist()
         if not set(prompts) <= set(self.last_output[1]):
             labels = task.label_by_prompt
-            texts = seq2seq_released.texts(
-                self.model, labels, [*labels.values()], self.settings.beams
-            )
+            texts = seq2seq.texts(self.model, labels, [*labels.values()], self.settings.beams)
             self.last_output = 0, dict(zip(labels, texts, strict=True))
         return [self.last_output[1][prompt] for prompt in prompts]
 

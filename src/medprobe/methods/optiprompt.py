@@ -25,8 +25,7 @@ from medprobe.engine.decoding import DecodingSettings, predictions
 from medprobe.engine.filling import Decoding
 from medprobe.engine.load import load
 from medprobe.engine.slots import Slot, check_window
-from medprobe.engine.soft_released import Released
-from medprobe.engine.soft_training import Quality, SoftTraining
+from medprobe.engine.soft_released import Quality, Released, SoftTraining
 from medprobe.engine.training_state import StateFile
 from medprobe.methods import Method, Task
 

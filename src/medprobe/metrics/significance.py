@@ -34,8 +34,10 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
+    TwoWayTest,
     difference_interval,
     holm,
+    paired_test,
     permutation,
     smallest_difference,
 )
@@ -48,7 +50,6 @@ from medprobe.metrics.results import (
     sweep,
 )
 from medprobe.metrics.subset_tests import subset_tests
-from medprobe.metrics.two_way import TwoWayTest, paired_test
 
 SIGNIFICANCE: Final = [
     "benchmark",

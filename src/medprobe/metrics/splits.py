@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.commonest import has_common_answer
+from medprobe.core.benchmark_statistics import has_common_answer
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import holds_subject
 

@@ -13,11 +13,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.core.commonest import answer_keys
+from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.errors import BadInput
 from medprobe.core.shuffling import name_families
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
+from medprobe.metrics.comparisons import Jackknife, jackknife
 from medprobe.metrics.intervals import (
     Scale,
     counts_of_clusters,
@@ -25,7 +26,6 @@ from medprobe.metrics.intervals import (
     means_of_sums,
     replicate_weights,
 )
-from medprobe.metrics.two_way import Jackknife, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.benchmark_statistics import SHARES, token_statistics
-from medprobe.core.chances import KS
+from medprobe.core.benchmark_statistics import KS, SHARES, token_statistics
 from medprobe.core.params import ModelKind
 from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
 from medprobe.core.places import PARTS
@@ -93,8 +92,7 @@ def _parameters(folder: Path, head: Any) -> pd.DataFrame:
 
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
     from medprobe.engine.inspection import load_tokenizer, read_config
-    from medprobe.engine.slots import ANCHOR, tokenize_inside
-    from medprobe.engine.vocabulary import count_names
+    from medprobe.engine.slots import ANCHOR, count_names, tokenize_inside
 
     tokenizer = load_tokenizer(folder, read_config(folder))
 

@@ -27,9 +27,8 @@ from medprobe.core.tables import (
     read_table,
 )
 from medprobe.metrics.results import is_compared
-from medprobe.report.layouts import RANKED, Layout
 from medprobe.report.page import environment
-from medprobe.report.sections import find_sections
+from medprobe.report.sections import RANKED, Layout, find_sections
 
 AHEAD_NOTE: Final = (
     "Of a system marked “names ahead”, the names are those that decide: its best names up to the "

@@ -18,11 +18,31 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from html.entities import html5
 from itertools import accumulate, repeat
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
+
+from medprobe.core.errors import BadInput, quote
+
+
+def entity_text(entity: Any) -> str:
+    """Return the character of a named entity, by the names that HTML and ISO share.
+
+    Args:
+        entity: A node of lxml.
+
+    Raises:
+        BadInput: The name is unknown, with the line.
+    """
+    if text := html5.get(f"{entity.name};"):
+        return text
+    where = f"{entity.getroottree().docinfo.URL or 'XML'}, line {entity.sourceline}"
+    problem = f"{quote(f'&{entity.name};')} is no entity of HTML"
+    raise BadInput(where, problem, "write the character in its place")
+
 
 SHORT: Final = 3  # characters; names up to this length match case-sensitively
 WORD: Final = re.compile(r"[\w\u0300-\u036f]+")

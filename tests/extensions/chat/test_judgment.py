@@ -19,9 +19,9 @@ from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
-from medprobe.extensions.chat import reliability
 from medprobe.extensions.chat.methods.judgment import WORDINGS, Judgment, exchange_answers
 from medprobe.extensions.chat.metrics import judgment
+from medprobe.extensions.chat.sections.judgment import draw, table
 from medprobe.methods import Task
 from medprobe.metrics import Scoring
 from medprobe.report.sections import calibration
@@ -333,13 +333,13 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     path = tmp_path / "taught/judgment/toy.parquet"
     path.parent.mkdir(parents=True)
     write_predictions(rows, path, "judgment")
-    table = reliability.table({"taught": path})
-    assert table["said"].tolist() == pytest.approx([0.1, 0.9])
-    assert table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
-    (drawing,) = reliability.draw(table, "toy")
+    calibrated_table = table({"taught": path})
+    assert calibrated_table["said"].tolist() == pytest.approx([0.1, 0.9])
+    assert calibrated_table[["true", "n"]].to_numpy().tolist() == [[0.5, 8], [0.5, 8]]
+    (drawing,) = draw(calibrated_table, "toy")
     assert drawing.file == "toy-reliability-taught.svg"
     assert "none" in drawing.svg and "as it says" in drawing.svg
     other = tmp_path / "taught/likelihood/toy.parquet"
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
-    assert reliability.table({"taught": other}).empty
+    assert table({"taught": other}).empty

@@ -15,7 +15,7 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from helpers import probing
 from helpers.render_helpers import check_snapshot
-from medprobe.benchmarks.distractors import with_distractors
+from medprobe.benchmarks import with_distractors
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.papers import MEAN, papers

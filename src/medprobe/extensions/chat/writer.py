@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
-from medprobe.backends.base import Backend
-from medprobe.backends.transformers import Transformers
+from medprobe.backends.finder import Backend, Transformers
 from medprobe.core.answers import THINK_END
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal

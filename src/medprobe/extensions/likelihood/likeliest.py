@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from medprobe.backends.base import Backend
-from medprobe.backends.transformers import Transformers
+from medprobe.backends.finder import Backend, Transformers
 from medprobe.engine import causal, seq2seq
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model

@@ -12,7 +12,7 @@ from lxml.etree import Entity
 
 from medprobe.core.errors import BadInput
 from medprobe.papers.context.texts import GET, Document, Reader, unzipped
-from medprobe.sources.entity_names import entity_text
+from medprobe.sources.mentions import entity_text
 from medprobe.sources.records import read_text
 
 LEFT_OUT: Final = {  # parts of an article that are not running text

@@ -16,7 +16,7 @@ from lxml import etree
 from pydantic import BeforeValidator, Field
 
 from medprobe.core.errors import BadInput
-from medprobe.sources.entity_names import entity_text
+from medprobe.sources.mentions import entity_text
 from medprobe.sources.records import DOWNLOAD_AGAIN, Count, Record, validate
 
 DATES = ("entrez", "received")  # by preference

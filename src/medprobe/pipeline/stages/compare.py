@@ -11,7 +11,7 @@ from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.metrics.results import COMPARISON, prediction_tables, write_csv
 from medprobe.metrics.significance import READINGS
-from medprobe.report import benchmark_numbers, provenance
+from medprobe.report import benchmark_numbers, page
 from medprobe.report.page import write_page
 from medprobe.report.queries import write_query_pages
 from medprobe.report.reading import read_results
@@ -44,9 +44,9 @@ def compare(
         bar.advance_to(0)
         results = read_results(params, paths)
         with replacing(out) as folder:
-            runs = {name: provenance.collect_provenance(paths[name]) for name in results.benchmarks}
+            runs = {name: page.collect_provenance(paths[name]) for name in results.benchmarks}
             runs = {name: table for name, table in runs.items() if len(table)}
-            write_page(results, provenance.describe_state(), runs, folder, executor)
+            write_page(results, page.describe_state(), runs, folder, executor)
             _write_tables(results, folder)
             shown, text = {name: paths[name] for name in results.benchmarks}, params.track.text
             write_query_pages(shown, folder / "queries", bar, executor, text=text)

@@ -10,8 +10,8 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import show_progress
-from medprobe.engine import gguf
-from medprobe.engine.adapters import merge
+from medprobe.engine import formats
+from medprobe.engine.formats import merge
 from medprobe.engine.inspection import ADAPTER, inspect, write_lower_case
 from medprobe.sources import hub
 
@@ -53,9 +53,9 @@ def _copy(
     lower_case: bool,
 ) -> None:
     """Copy a checkpoint's files and check its kind; an adapter is merged into the copy."""
-    if gguf.is_gguf(source):
+    if formats.is_gguf(source):
         with TemporaryDirectory(prefix="medprobe-gguf-") as scratch:
-            gguf.convert(source, Path(scratch))
+            formats.convert(source, Path(scratch))
             _copy(Path(scratch), kind, out, adapter, lower_case=lower_case)
         return
     if not source.is_dir():

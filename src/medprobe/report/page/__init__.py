@@ -1,20 +1,28 @@
-"""The report: one page that explains itself and works without a network."""
+"""The report: one page that explains itself and works without a network.
+
+How results were computed (versions, times, devices) is in a separate script, so that the page
+itself is the same for the same inputs.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cache, partial
+from importlib.metadata import version
 from operator import call
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from medprobe.core import dvc_records, lineage, places
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.report import provenance
 from medprobe.report.blocks import Block, Chapter, Part, Table, anchor, drawings
 from medprobe.report.leaderboard import answer, leaderboard
-from medprobe.report.numbers import metric, metric_unit
+from medprobe.report.numbers import metric, metric_unit, table_of
 from medprobe.report.results import Results
 from medprobe.report.sections import find_sections
 
@@ -156,5 +164,56 @@ def write_page(
     for name, svg in svgs.items():
         (folder / "figures" / name).write_text(svg, encoding="utf-8")
     (folder / "index.html").write_text(page, encoding="utf-8")
-    script = provenance.script(state, runs)
-    (folder / provenance.NAME).write_text(script, encoding="utf-8")
+    (folder / PROVENANCE_SCRIPT).write_text(provenance_script(state, runs), encoding="utf-8")
+
+
+PROVENANCE_SCRIPT: Final = "provenance.js"
+CAPTION: Final = "If a stage was stopped and resumed, the figures cover its last run only"
+PROVENANCE: Final = [  # what the page says of how a result was made
+    *("seconds", "tokens_per_second", "device", "precision", "python"),
+    *(f"version.{name}" for name in lineage.LIBRARIES),
+]
+
+
+def describe_state() -> list[str]:
+    """The version, commit with its day, and data behind the page.
+
+    Two runs on the same state give the same text.
+    """
+    md5 = dvc_records.data_hash()
+    data = "data not pinned by data.dvc" if md5 == dvc_records.NOT_PINNED else f"data {md5[:8]}"
+    commits = lineage.followed()
+    code = commits and f"code and settings of {commits}"
+    parts = [f"medprobe {version('medprobe')}", code, data]
+    return [*filter(None, parts)]
+
+
+def collect_provenance(tables: Iterable[Path]) -> pd.DataFrame:
+    """When, how fast, on which device and with which libraries results were made.
+
+    One row per prediction table that has a run record.
+    """
+    rows = []
+    for path in tables:
+        run = lineage.record(
+            places.RUNS / path.relative_to(places.PREDICTIONS).with_suffix(".json"), path
+        )
+        if "end" in run:  # an imported result has no time
+            end = datetime.fromtimestamp(run["end"] / 1000, UTC)
+            system = {"model": path.parent.parent.name, "method": path.parent.name}
+            provenance = {name.removeprefix("version."): run.get(name) for name in PROVENANCE}
+            rows.append({**system, "finished": f"{end:%Y-%m-%d %H:%M} UTC", **provenance})
+    return pd.DataFrame(rows)
+
+
+def provenance_script(state: Sequence[str], results: Mapping[str, pd.DataFrame]) -> str:
+    """Write the script that the page opens.
+
+    Args:
+        state: facts about the whole page, such as its commit.
+        results: by benchmark, a table with one row per result; a column with one value moves to the
+            caption.
+    """
+    tables = {name: asdict(table_of(table, CAPTION)) for name, table in results.items()}
+    content = {"state": [*state], "results": tables}
+    return f"showProvenance({json.dumps(content, ensure_ascii=False, allow_nan=False)});\n"

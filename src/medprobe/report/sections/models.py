@@ -1,14 +1,18 @@
-"""Models and methods side by side, with intervals."""
+"""Models and methods side by side, with intervals; by relation, and by parts of the queries."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
 
+from medprobe.core.benchmark_statistics import FEWEST, weak_relations
+from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
+from medprobe.metrics.results import main_variants, primary_metric, select, select_systems, subsets
+from medprobe.metrics.splits import first_number
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
-from medprobe.report.breakdowns import breakdowns
-from medprobe.report.figures import plots, relations
+from medprobe.report.figures import plots
 from medprobe.report.figures.rows import (
     Drawing,
     by_value,
@@ -19,8 +23,132 @@ from medprobe.report.figures.rows import (
 from medprobe.report.leaderboard import standing, table
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.results import HALF, Results
-from medprobe.report.sections import Section, lengths
+from medprobe.report.sections import Section
 from medprobe.report.verdicts import SLIGHT, chance, describe_interval
+
+TITLES: Final = {"read": "times read"}  # what a part of subsets is by, where its name says it not
+
+
+def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table]:
+    """Return tables by what they are broken down by, such as "relation" or "answer length".
+
+    There are none for fewer than two parts, or for more relations than can be read.
+    """
+    name = results.primary(benchmark)
+    rows = without_sweeps(results.rows(benchmark, metric=name)).dropna(subset="value")
+    whole, _, part = (rows["subset"].str.partition("/")[place] for place in range(3))
+    rows = rows.assign(by=part.str.partition(":")[0], part=part.str.partition(":")[2])
+    rows = rows[whole == subset]
+    is_mean, is_part = rows["relation"].isin(MEANS), rows["by"] != ""
+    relations = rows[~is_mean & ~is_part].assign(by="relation", part=rows["relation"])
+    if results.benchmarks[benchmark].many_relations:
+        relations = relations.head(0)
+    parts = pd.concat([relations, rows[is_part & (rows["relation"] == "micro")]])
+    better = metric(name).better_on(subset)
+    captions = {"relation": _weak(results, benchmark, subset)}
+    return {
+        TITLES.get(by, by.replace("-", " ")): _breakdown(
+            rows_of_part, name, better == "lower", captions.get(by, "")
+        )
+        for by, rows_of_part in parts.groupby("by", sort=False)
+        if rows_of_part["part"].nunique() > 1
+    }
+
+
+def _weak(results: Results, benchmark: str, subset: str) -> str:
+    """A sentence about the relations with too few answers to show anything by themselves."""
+    statistics = results.statistics.get(benchmark)
+    if statistics is None or "effective_answers" not in statistics:
+        return ""
+    names = [name.replace("_", " ") for name in weak_relations(statistics, subset)]
+    if not names:
+        return ""
+    return (
+        f". Relations with fewer than {FEWEST} effective answers, which alone can show nothing "
+        f"of a relation: {', '.join(names)}"
+    )
+
+
+def _breakdown(rows: pd.DataFrame, name: str, ascending: bool, addition: str) -> Table:
+    """A row per system, the best first by the mean of its parts, and a column per part."""
+    sizes = rows.groupby("part")["n"].max()
+    columns = sorted(sizes.index, key=lambda part: (first_number(part), part))
+    order = rows.groupby(["model", "method"])["value"].mean()
+    cells = {
+        (row.model, row.method, row.part): cell(name, row.value, row.low, row.high)
+        for row in rows.itertuples()
+    }
+    body: list[list[str | Cell]] = [
+        [*system, *(cells.get((*system, part), MISSING) for part in columns)]
+        for system in order.sort_values(ascending=ascending, kind="stable").index
+    ]
+    heads = [f"{column.replace('_', ' ')} ({sizes[column]:,.0f})" for column in columns]
+    title = metric(name).title + (", per cent" if metric(name).share else "")
+    caption = f"{title}; the number of queries in parentheses{addition}"
+    return Table(["model", "method", *heads], body, caption)
+
+
+BY: Final = "answer length"  # what these drawings, and a table of `breakdowns`, are by
+FEWEST_QUERIES: Final = 5  # queries: a bin with fewer says nothing and is not drawn
+
+
+def drawn(results: Results, benchmark: str) -> list[Drawing]:
+    """For each method a drawing of its models over the bins of answer length.
+
+    And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
+    """
+    name, subset = results.primary(benchmark), results.main_subset(benchmark)
+    rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
+    inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
+    rows = rows[inside & (rows["n"] >= FEWEST_QUERIES)]
+    rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
+    rows = rows.sort_values("length", key=lambda names: names.map(first_number), kind="stable")
+    drawings = []
+    for method, group in rows.groupby("method", sort=True):
+        drawings += _draw(group, str(method), "model", results.models)
+    methods = comparable(rows)
+    for model, group in methods.groupby("model", sort=True):
+        if group["method"].nunique() > 1:
+            drawings += _draw(group, str(model), "method", sorted(methods["method"].unique()))
+    return drawings
+
+
+def _draw(rows: pd.DataFrame, system: str, series: str, order: Sequence[str]) -> list[Drawing]:
+    """Draw a method's models, or a model's methods; nothing of one bin."""
+    if rows["length"].nunique() < 2:
+        return []
+    benchmark, definition = rows["benchmark"].iloc[0], metric(rows["metric"].iloc[0])
+    axes = ("characters of the answer", plots.label(definition.name))
+    plot = plots.curves(rows, "length", series, axes, definition.share, order=order)
+    caption = f"{definition.title} by answer length, {system} ({benchmark})."
+    return [Drawing(f"{benchmark}-{system}-lengths", plot, caption)]
+
+
+def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+    """Draw relations by models, under the best method that ranks the benchmark's own names.
+
+    It is in the main metric, on the main subset. Variants that do not represent their method are
+    left out, as in the tables of the best models. `models` are all models. Nothing is drawn if
+    relations are too many to be read at a glance, or fewer than two.
+    """
+    subset, name = subsets(rows, metadata)[0], primary_metric(rows, metadata)
+    judged = without_sweeps(select(rows, subset=subset, metric=name))
+    relations = judged[~judged["relation"].isin(MEANS)]
+    macro = comparable(select_systems(select(judged, relation="macro"), main_variants(rows)))
+    if metadata.many_relations or relations["relation"].nunique() < 2 or macro.empty:
+        return []
+    metric = catalog()[name]
+    lower = metric.better == "lower"
+    best = macro.sort_values("value", ascending=lower, kind="stable").iloc[0]
+    benchmark, method = best["benchmark"], best["method"]
+    points = select(relations, method=method).sort_values(["relation", "model"])
+    points = by_value(points, "relation", lower=lower)
+    points = points.assign(relation=points["relation"].str.replace("_", " "))
+    label = plots.label(name)
+    plot = plots.intervals(points, "relation", "model", label, metric.share, order=models)
+    caption = f"{metric.title} by relation under {method} ({benchmark}, {subset})."
+    return [Drawing(f"{benchmark}-relations", plot, caption)]
+
 
 TIED: Final = "_tied"  # ends the names of accuracies with ties shared
 OTHER: Final = "‡"
@@ -51,12 +179,12 @@ def section(results: Results, benchmark: str) -> list[Part]:
         if len(lines) > 1:
             inside += _best(results, benchmark, "metric", lines)
         if place == 0:
-            inside += relations.draw(every, about, results.models)
+            inside += draw(every, about, results.models)
         else:
             inside += _drawn(results, benchmark, subset_rows, subset, main[subset])
         inside += _all_metrics(results, benchmark, subset)
         for by, broken_down in breakdowns(results, benchmark, subset).items():
-            drawings = lengths.drawn(results, benchmark) if not place and by == lengths.BY else []
+            drawings = drawn(results, benchmark) if not place and by == BY else []
             inside += folded(f"By {by}, {subset}", [broken_down, *drawings])
         blocks += folded(f"All numbers on {subset}", inside)
     return part("Models side by side", blocks)
@@ -205,4 +333,4 @@ def _table(results: Results, rows: pd.DataFrame, names: list[str], caption: str)
     return Table(["model", "method", *map(metric_head, names), "queries"], body, caption)
 
 
-SECTION = Section(10, section, draw=lambda result: relations.draw(result.rows, result.metadata))
+SECTION = Section(10, section, draw=lambda result: draw(result.rows, result.metadata))

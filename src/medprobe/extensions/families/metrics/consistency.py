@@ -20,9 +20,8 @@ import pandas as pd
 from medprobe.core.answers import find_rule
 from medprobe.core.tables import ORIGINAL, are_ahead, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.comparisons import holm
+from medprobe.metrics.comparisons import holm, paired_test
 from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
-from medprobe.metrics.two_way import paired_test
 
 RUN: Final = ["variant", "replicate"]
 FAMILY: Final = [*RUN, "family_id"]

@@ -13,8 +13,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from medprobe.papers.context.notes import COLUMNS
+from medprobe.sample.corpus import RELATION, write_story
 from medprobe.sample.files import write_csv, write_lines
-from medprobe.sample.stories import RELATION, write_story
 from medprobe.sample.world import Entity, World
 
 FIRST = 99_000_000  # above any row of MIMIC-III and any article of PMC

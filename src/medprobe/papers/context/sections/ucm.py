@@ -15,10 +15,9 @@ from medprobe.papers.context.drawings import ACC, CONTROL, COPY
 from medprobe.papers.context.rank_changes import SERIES, SHARES
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.figures.rows import Drawing
-from medprobe.report.layouts import Layout
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.results import Results
-from medprobe.report.sections import Section, SingleResult
+from medprobe.report.sections import Layout, Section, SingleResult
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
 STEPS: Final = ["context_id", "centre", "kind", "resource", "target", "target_id", "step"]

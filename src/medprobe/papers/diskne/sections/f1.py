@@ -19,10 +19,9 @@ from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
-from medprobe.report.layouts import Layout
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.results import Results
-from medprobe.report.sections import Section, SingleResult, Steps
+from medprobe.report.sections import Layout, Section, SingleResult, Steps
 
 LABELS: Final = ("no", "yes")
 

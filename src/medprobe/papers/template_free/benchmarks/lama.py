@@ -15,8 +15,7 @@ from typing import Final, Literal, get_args
 import pandas as pd
 from pydantic import Field
 
-from medprobe.benchmarks import Benchmark, Metadata, counts
-from medprobe.benchmarks.distractors import with_distractors
+from medprobe.benchmarks import Benchmark, Metadata, counts, with_distractors
 from medprobe.benchmarks.families import (
     AliasFamilies,
     SubjectName,

@@ -1,1 +1,0 @@
-"""What runs models: loading, batches, decoding, training."""

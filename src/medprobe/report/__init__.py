@@ -1,1 +1,0 @@
-"""The page of results: `reports/index.html`."""

@@ -1,1 +1,0 @@
-"""Readers of licensed and released files, one file per source."""
