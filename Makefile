@@ -40,7 +40,7 @@ repro: $(READY) ## install, and run the whole pipeline (on the sample world, whe
 verify: repro ## the same, and check that nothing is left to run and no number moved
 	again=$$(medprobe repro --jobs $(JOBS)); tail -n 3 <<< "$$again"; \
 	[[ $$again == *"Data and pipelines are up to date."* ]]
-	medprobe moved
+	python -m bench.moved
 
 gate: $(READY) ## install, build the benchmarks and check the data, without any model
 	@test -d data || medprobe sample

@@ -16,8 +16,7 @@ from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params, load_params
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
-from medprobe.extensions.servers.records import REASONS, check_terms
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.settings.servers import REASONS, ServerParams, check_terms
 from medprobe.pipeline.stages.build import build
 from medprobe.sample.identifiers import FORMS, are_invented
 from sample_project import readers
@@ -105,4 +104,4 @@ def test_one_real_identifier_in_the_sources_makes_the_facts_real(
     if metadata.terms in REASONS:
         server = ServerParams(url="https://api.example.com/v1", model="m")
         with pytest.raises(NotAsked, match=r"do not go to api\.example\.com"):
-            check_terms("m", server, name, metadata)
+            check_terms(server, name, metadata)

@@ -30,7 +30,7 @@ HEADINGS: Final = {
     "Look at results": ("show", "export", "ui"),
     "Keep in order": ("doctor", "clean"),
 }
-CI: Final = ("gate", "moved", "pipeline")
+CI: Final = ("gate", "pipeline")
 OUT_OF_MEMORY: Final = (
     "out of memory; lower --jobs or engine.token_budget, or raise the limit (`ulimit -v`), "
     "and run it again, finished parts are kept"

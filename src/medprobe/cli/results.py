@@ -6,7 +6,6 @@ import click
 
 from medprobe.cli import completion
 from medprobe.cli.group import example, json_option, load_params, main
-from medprobe.core import places
 
 
 @main.command(
@@ -189,29 +188,6 @@ def export(
         raise click.UsageError("expected: one of --format and --json")
     form = "json" if as_json else form or "markdown"
     click.echo(text(results(project), view, form, metric), nl=False)
-
-
-@main.command(epilog=example("medprobe moved", "medprobe moved --since v0.1.0 --allow 0"))
-@click.option("--since", default="HEAD", show_default=True, help="A commit, branch or tag.")
-@click.option(
-    "--allow",
-    type=click.FloatRange(0, 1),
-    default=0.005,
-    show_default=True,
-    help="The share of numbers that can change by more than 1 %; no headline can.",
-)
-@click.pass_context
-def moved(ctx: click.Context, since: str, allow: float) -> None:
-    """Compare the recorded numbers with those of a commit.
-
-    The exit status is 1 if a headline, or more numbers than allowed, changed too much.
-    """
-    from medprobe.pipeline.moved import compare_with, describe
-
-    headlines, numbers = compare_with(since)
-    click.echo(describe(places.SUMMARY, headlines))
-    click.echo(describe(places.SCORES, numbers))
-    ctx.exit(int(headlines.moved > 0 or numbers.moved > allow * numbers.numbers))
 
 
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))

@@ -18,10 +18,9 @@ from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client
-from medprobe.extensions.servers.fingerprint import REQUEST
-from medprobe.extensions.servers.records import read_record
+from medprobe.extensions.servers.fingerprint import REQUEST, read_record
 from medprobe.extensions.servers.settings.servers import ServerParams
-from medprobe.extensions.servers.stages.prove import prove
+from medprobe.extensions.servers.stages.fetch_server import fetch_server
 from medprobe.library.probing import to_tables
 
 FACTS = {"Velotrine": "acute pain", "Aspirin": "trauma", "Entecavir": "influenza", "blood": "heart"}
@@ -150,7 +149,7 @@ def serving(answer: Callable[[Body], Body]) -> Iterator[tuple[str, list[Body]]]:
 
 @pytest.fixture
 def probe(tmp_path, monkeypatch):
-    """`probe(url, **settings)` proves a server, asks it of the facts, and returns predictions."""
+    """`probe(url, **settings)` fetches a server, asks it of the facts, and returns predictions."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LLAMA_KEY", KEY)
     rows = [(name, "treats", answer) for name, answer in FACTS.items() if name != "blood"]
@@ -168,7 +167,7 @@ def probe(tmp_path, monkeypatch):
         }
         Path("params.yaml").write_text(yaml.safe_dump(content))
         folder = Path("outputs/models/llama")
-        prove("llama", load_params(), folder)
+        fetch_server("llama", load_params(), folder)
         chosen = Answering.Settings(**settings)
         method = Answering(folder, chosen, EngineParams(device="cpu"), 1)
         [task] = method.tasks(tables, 10)
@@ -184,17 +183,12 @@ def test_a_model_that_knows_is_right(answer, probe):
     assert predictions["hit"].tolist() == [True] * 3
     assert describe_unanswered(predictions) == ""
     thinks = answer in (inline, parsed, null)
-    record = read_record(Path("outputs/models/llama"))
-    assert (record["thinks"], record["knows"]) == (thinks, True)
+    assert read_record(Path("outputs/models/llama"))["thinks"] == thinks
 
 
-def test_thoughts_that_do_not_end_are_one_line_that_says_what_to_set(probe):
+def test_thoughts_that_do_not_end_are_no_answer_and_can_be_left_out(probe):
     with serving(cut) as (url, _):
-        with pytest.raises(
-            BadInput, match=r"no answer to a simple question in 2,064 tokens \(cut\)"
-        ) as error:
-            probe(url)
-        assert "extra" in str(error.value) and "enable_thinking: false" in str(error.value)
+        assert "(cut 3)" in describe_unanswered(probe(url))
         extra = {"chat_template_kwargs": {"enable_thinking": False}}
         assert probe(url, {"extra": extra})["hit"].all()
         assert read_record(Path("outputs/models/llama"))["extra"] == extra
@@ -210,7 +204,7 @@ def test_without_room_for_thoughts_nothing_is_an_answer_and_a_warning_says_so(pr
 
 
 def test_thoughts_that_the_template_begins_need_a_budget(probe):
-    """Such a text is known by its end alone, for which a short proof has no room."""
+    """Such a text is known by its end alone, for which a short answer has no room."""
     with serving(begun) as (url, _):
         assert "(cut 3)" in describe_unanswered(probe(url))
         assert probe(url, thinking={"budget": 300})["hit"].all()

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -20,24 +19,22 @@ from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import (
     ALL,
     FINGERPRINT,
-    LENGTH,
     OPENINGS,
+    RECORD,
     SOME,
-    Answer,
     Fingerprint,
     check,
-    compare,
+    count_differing,
+    is_same,
     take,
 )
-from medprobe.extensions.servers.records import RECORD
 from medprobe.extensions.servers.settings.servers import ServerParams, describe
-from medprobe.extensions.servers.stages.prove import prove
+from medprobe.extensions.servers.stages.fetch_server import fetch_server
 from medprobe.pipeline.stages.probe import probe
 
 NOVEMBER = 1793707200.0  # noon of 3 November 2026, in seconds since 1970
 OTHER = r"servers.llama: this server is not the model of .* 20\d\d: (\d+) of 32 answers differ; run"
 ASKED, LATER = "Velotrine treats [Y] .", "SNCA was mapped to [Y] ."
-RECORDED = {"kind": "causal", "proof": {"top_logprobs": "proved"}}
 PARAMS = """\
 seed: 1
 engine: {precision: float32, device: cpu}
@@ -66,11 +63,11 @@ def taken(checkpoint: Path, batch: int = 1, dtype: torch.dtype = torch.float32) 
     with serving(checkpoint) as (url, served):
         served.batch = batch
         served.model.model.to(dtype)
-        return take(client(url), RECORDED)
+        return take(client(url), "causal")
 
 
 def quotes_nothing(line: str, old: Fingerprint) -> bool:
-    texts = [*OPENINGS, *(answer.text for answer in old.answers.values())]
+    texts = [*OPENINGS, *old.answers.values()]
     return "\n" not in line and not any(text in line for text in texts if len(text) > 9)
 
 
@@ -88,25 +85,25 @@ def threads(count: int) -> Iterator[None]:
 def test_restarts_threads_and_batch_sizes_change_no_answer(checkpoints: list[Path]) -> None:
     with threads(1):
         old = taken(checkpoints[0])
-    assert len(old.answers) == 32 and all(len(a.places) == LENGTH for a in old.answers.values())
+    assert len(old.answers) == 32 and all(old.answers.values())
     for count, batch in ((1, 1), (2, 1), (1, 7), (2, 32)):
         with threads(count):
             new = taken(checkpoints[0], batch)
-        assert compare(old, new) == 0
+        assert count_differing(old, new) == 0
 
 
-def test_a_lower_precision_changes_no_answer(checkpoints: list[Path]) -> None:
+def test_a_lower_precision_changes_few_answers(checkpoints: list[Path]) -> None:
     old = taken(checkpoints[0])
     new = taken(checkpoints[0], dtype=torch.bfloat16)
-    assert old.answers != new.answers and compare(old, new) == 0
+    assert is_same(old, new)
 
 
 @pytest.mark.slow
 def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[Path]) -> None:
     with serving(checkpoints[0]) as (url, served):
         mine = client(url)
-        old, first = take(mine, RECORDED), served.model
-        record = {**RECORDED, FINGERPRINT: old.as_json()}
+        old, first = take(mine, "causal"), served.model
+        record = {"kind": "causal", FINGERPRINT: old.as_json()}
         check(mine, record)
         assert len(served.requests) == len(ALL) + len(SOME)
         for other in checkpoints[1:]:
@@ -116,29 +113,6 @@ def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[
             assert quotes_nothing(str(error.value), old)
         served.model = first
         check(mine, record)
-
-
-def answer(*log_probs: dict[str, float]) -> Fingerprint:
-    return Fingerprint(date(2026, 11, 3), {0: Answer("text", log_probs)})
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "differing"),
-    [
-        ([{"a": -0.1, "b": -3.0}], [{"a": -0.2, "b": -3.2}], 0),  # rounding
-        ([{"a": -0.1, "b": -3.0}], [{"a": -0.9, "b": -1.0}], 1),
-        ([{"a": -0.7, "b": -0.8}], [{"b": -0.7, "a": -0.8}], 0),  # a near tie
-        ([{"a": -0.7, "b": -0.8}, {"c": -0.1}], [{"b": -0.7, "a": -0.8}, {"d": -0.1}], 0),
-        ([{"a": -0.1, "b": -3.0}, {"c": -0.1}], [{"a": -0.1, "b": -3.0}, {"c": -2.1}], 1),
-        ([{"a": -0.1, "b": -3.0}], [{"a": -0.1, "c": -3.0}], 0),  # `b` may be just below `c`
-        ([{"a": -0.1, "b": -1.0}], [{"a": -0.1, "c": -3.0}], 1),
-    ],
-)
-def test_answers_are_compared_as_far_as_they_are_certain(
-    first: list[dict[str, float]], second: list[dict[str, float]], differing: int
-) -> None:
-    assert compare(answer(*first), answer(*second)) == differing
-    assert compare(answer(*second), answer(*first)) == differing
 
 
 @pytest.fixture
@@ -163,19 +137,17 @@ def ask(prompt: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["", "leaves out"])
 def test_only_another_model_makes_results_stale(
-    fault: str, project: Callable[[str], Path], checkpoints: list[Path]
+    project: Callable[[str], Path], checkpoints: list[Path]
 ) -> None:
-    """With log-probabilities and without."""
-    with serving(checkpoints[0], fault) as (url, served):
+    with serving(checkpoints[0]) as (url, served):
         folder = project(url)
-        prove("llama", params := load_params(), folder)
+        fetch_server("llama", params := load_params(), folder)
         record = (folder / RECORD).read_bytes()
         served.model.model.bfloat16()
         ask(ASKED)
         assert describe("llama", params) == "server 127.0.0.1, answers"
-        prove("llama", params, folder)
+        fetch_server("llama", params, folder)
         assert (folder / RECORD).read_bytes() == record
 
         served.model = TinyServer(checkpoints[1]).model
@@ -185,17 +157,17 @@ def test_only_another_model_makes_results_stale(
         assert not [body for body in served.requests[count:] if served.is_about(body, "SNCA")]
         assert re.search(r"127\.0\.0\.1, this server is not", describe("llama", params))
         ask(ASKED)  # all its parts are there
-        prove("llama", params, folder)
+        fetch_server("llama", params, folder)
         assert (folder / RECORD).read_bytes() != record
         ask(LATER)
 
 
-def test_a_record_without_a_fingerprint_is_proved_again(
+def test_a_record_without_a_fingerprint_is_made_again(
     project: Callable[[str], Path], checkpoints: list[Path]
 ) -> None:
     with serving(checkpoints[0]) as (url, _):
         folder = project(url)
-        prove("llama", load_params(), folder)
+        fetch_server("llama", load_params(), folder)
         record = json.loads((folder / RECORD).read_text())
         del record["fingerprint"]
         (folder / RECORD).write_text(json.dumps(record))
@@ -203,5 +175,5 @@ def test_a_record_without_a_fingerprint_is_proved_again(
             ask(ASKED)
         for content in (json.dumps(record), "{"):
             (folder / RECORD).write_text(content)
-            prove("llama", load_params(), folder)
+            fetch_server("llama", load_params(), folder)
             ask(ASKED)

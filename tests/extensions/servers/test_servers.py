@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from helpers import probing
 from helpers.server import serving
-from medprobe.backends import PLUGIN_MODEL, finder
+from medprobe.backends import PLUGIN_MODEL, PluginModel, finder, read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
@@ -31,9 +31,9 @@ from medprobe.extensions.chat.writing import WritingSettings
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import CUT, ENDED, read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client, read_choice
-from medprobe.extensions.servers.records import RECORD
-from medprobe.extensions.servers.settings.servers import SERVERS, ServerParams
-from medprobe.extensions.servers.stages.prove import describe, prove
+from medprobe.extensions.servers.fingerprint import RECORD
+from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.stages.fetch_server import LACKS, fetch_server
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals
 from medprobe.pipeline import plan
@@ -87,12 +87,8 @@ def project(tmp_path, monkeypatch, checkpoint):
     return make
 
 
-def prove_and_open(folder):
-    return finder.find(proved(folder), "causal", ENGINE)
-
-
-def record(folder):
-    return json.loads((folder / RECORD).read_text())["proof"]
+def fetch_and_open(folder):
+    return finder.find(fetched(folder), "causal", ENGINE)
 
 
 PASSES = {  # of a served model, by kind
@@ -122,7 +118,7 @@ def test_a_server_gives_the_numbers_of_the_model_in_this_process(
     tables = BenchmarkTables(queries, probing.candidates(NAMES))
     with serving(folder) as (url, server):
         server.top = 100_000  # all words are among the likeliest, so their numbers are exact
-        record = proved(project(url, kind, tokenizer=str(folder)))
+        record = fetched(project(url, kind, tokenizer=str(folder)))
         served, local = method(record, chosen, ENGINE, 1), method(folder, chosen, ENGINE, 1)
         assert served.passes() == PASSES[method][kind]
         for task in local.tasks(tables, 3):
@@ -138,7 +134,7 @@ def test_a_server_proves_whether_an_answer_is_among_the_best(per_token, project,
     queries["query_id"] = [f"q{number}" for number in range(len(queries))]
     task = probing.task(queries, probing.candidates(NAMES), 3)
     with serving(checkpoint) as (url, _):
-        record = proved(project(url, "causal", tokenizer=str(checkpoint)))
+        record = fetched(project(url, "causal", tokenizer=str(checkpoint)))
         tables = []
         for folder, lists in ((record, False), (checkpoint, True)):
             chosen = Likelihood.Settings(per_token=per_token, lists=lists)
@@ -155,7 +151,7 @@ def test_a_server_proves_whether_an_answer_is_among_the_best(per_token, project,
 def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_checkpoint):
     chat = Chat((("Aspirin treats ____ .", "pain"),), "Velotrine treats ____ .")
     with serving(chat_checkpoint) as (url, server):
-        served = prove_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
+        served = fetch_and_open(project(url, "chat", tokenizer=str(chat_checkpoint)))
         [[(text, share, _)]] = served.write(
             [chat], ["q"], WritingSettings(10, 0, None, 3, False, 1), "\n"
         )
@@ -172,7 +168,7 @@ def test_a_chat_is_asked_by_turns_and_answers_with_its_first_line(project, chat_
 
 def test_a_word_that_is_not_among_the_likeliest_has_the_last_of_them(project, checkpoint):
     with serving(checkpoint) as (url, _):
-        served = prove_and_open(project(url))
+        served = fetch_and_open(project(url))
         prompt = {"prompt": "Aspirin treats", "max_tokens": 1, "logprobs": 20}
         [answer] = served.client.post_all("completions", [prompt])
         top = answer["choices"][0]["logprobs"]["top_logprobs"][0]
@@ -183,7 +179,7 @@ def test_a_word_that_is_not_among_the_likeliest_has_the_last_of_them(project, ch
 
 def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
     with serving(checkpoint) as (url, _):
-        served = prove_and_open(project(url))
+        served = fetch_and_open(project(url))
         local = finder.find(checkpoint, "causal", ENGINE)
         top = local.model.tokenizer
         prompts = ["Aspirin treats\n[Y]"]
@@ -207,7 +203,7 @@ def test_words_are_compared_by_their_log_probabilities(project, checkpoint):
 
 def test_free_answers_are_greedy_or_drawn(project, checkpoint):
     with serving(checkpoint) as (url, answering):
-        served = prove_and_open(project(url))
+        served = fetch_and_open(project(url))
         greedy = WritingSettings(10, 0, None, 3, False, 1)
         [[(text, share, _)]] = served.write(["Aspirin treats [Y]"], ["q"], greedy, "\n")
         assert share == 1 and text == " ".join(
@@ -226,21 +222,25 @@ def test_free_answers_are_greedy_or_drawn(project, checkpoint):
 
 
 @pytest.mark.parametrize(
-    ("fault", "proof"),
+    ("fault", "reason"),
     [
-        ("leaves out", "answered 200 and left out the log-probability of some tokens"),
-        ("zeros", "all log-probabilities are equal"),
+        ("leaves out", LACKS),
+        ("zeros", LACKS),
         ("other tokens", "its tokens are not those of the tokenizer in params.yaml"),
     ],
 )
-def test_a_server_that_fails_the_proof_is_refused_by_name(fault, proof, project, checkpoint):
+def test_what_a_server_leaves_out_is_refused_by_name(fault, reason, project, checkpoint):
     with serving(checkpoint, fault) as (url, _):
-        served = prove_and_open(folder := project(url))
-        assert record(folder)["echo"] == proof and record(folder)["write"] == "proved"
-        with pytest.raises(BadInput, match=r"servers.llama: it has not proved echo"):
+        served = fetch_and_open(folder := project(url))
+        model = read_plugin_model(folder)
+        assert model.lacks["echo"] == reason and "write" in model.abilities
+        with pytest.raises(BadInput, match=r"servers.llama: it gives no echo"):
             served.text_log_probs(["a text"], ["q"])
         if fault != "other tokens":
             assert Judgment(folder, Judgment.Settings(), ENGINE, 1).passes() == []
+
+
+SHORT = ("completions", {"prompt": "Aspirin", "max_tokens": 1})
 
 
 def client(url, **more):
@@ -270,28 +270,28 @@ def waits(monkeypatch):
 )
 def test_a_busy_or_failing_server_is_asked_again(fault, least, more, checkpoint, waits):
     with serving(checkpoint, fault, failures=2) as (url, _):
-        assert client(url, **more).models()[0]["id"] == "tiny"
+        assert "choices" in client(url, **more).post(*SHORT)
         assert len(waits) == 2 and all(w >= low for w, low in zip(waits, least, strict=True))
 
 
 def test_a_server_that_stays_busy_ends_in_one_line(checkpoint, waits):
     with serving(checkpoint, "500", failures=99) as (url, served):
-        line = rf"servers.llama \(127.0.0.1, models\): 500 Internal Server Error \(tries: {TRIES}\)"
+        line = rf"\(127.0.0.1, completions\): 500 Internal Server Error \(tries: {TRIES}\)"
         with pytest.raises(BadInput, match=line):
-            client(url).models()
+            client(url).post(*SHORT)
         assert len(served.requests) == TRIES
 
 
 def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monkeypatch, project):
     with serving(checkpoint, "401", failures=1) as (url, served):
         with pytest.raises(BadInput, match=r"the environment variable LLAMA_KEY, .* is not set"):
-            client(url, key="$LLAMA_KEY").models()
+            client(url, key="$LLAMA_KEY").post(*SHORT)
         monkeypatch.setenv("LLAMA_KEY", "sk-secret")
         with pytest.raises(BadInput) as error:
-            client(url, key="$LLAMA_KEY").models()
+            client(url, key="$LLAMA_KEY").post(*SHORT)
         assert "sk-secret" not in str(error.value)
         folder = project(url, key="$LLAMA_KEY")
-        prove("llama", load_params(), folder)
+        fetch_server("llama", load_params(), folder)
         assert served.headers[-1]["authorization"] == "Bearer sk-secret"
         assert "sk-secret" not in (folder / RECORD).read_text()
         assert url not in (folder / RECORD).read_text()
@@ -475,24 +475,24 @@ def test_a_servers_own_words_are_in_no_error():
 def test_a_served_model_is_its_name_and_its_whole_url(project, checkpoint):
     """Another path or name is another model, and nothing of one is taken for the other."""
     with serving(checkpoint) as (url, _):
-        folder = proved(project(url))
+        folder = fetched(project(url))
         hashes = {fingerprint([folder / RECORD])}
         for other in (url.replace("127.0.0.1", "localhost"), url.replace("/v1", "/b/v1")):
             project(other)
             with pytest.raises(BadInput, match=r"another url than .* then `medprobe repro`"):
                 finder.find(folder, "causal", ENGINE)
-            prove("llama", load_params(), folder)
+            fetch_server("llama", load_params(), folder)
             hashes.add(fingerprint([folder / RECORD]))
         project(f"{url}/")  # the same
-        prove("llama", load_params(), folder)
+        fetch_server("llama", load_params(), folder)
         hashes.add(fingerprint([folder / RECORD]))
     assert len(hashes) == 3
 
 
-def test_another_tokenizer_than_the_proved_one_is_refused(project, checkpoint, tmp_path):
+def test_another_tokenizer_than_that_of_the_record_is_refused(project, checkpoint, tmp_path):
     folder = shutil.copytree(checkpoint, tmp_path / "tokenizer")
     with serving(checkpoint) as (url, _):
-        model = proved(project(url, tokenizer=str(folder)))
+        model = fetched(project(url, tokenizer=str(folder)))
         finder.find(model, "causal", ENGINE)
         file = folder / "tokenizer.json"
         vocabulary = json.loads(file.read_text())
@@ -500,7 +500,7 @@ def test_another_tokenizer_than_the_proved_one_is_refused(project, checkpoint, t
         ids = vocabulary["model"]["vocab"]
         ids[names[0]], ids[names[1]] = ids[names[1]], ids[names[0]]
         file.write_text(json.dumps(vocabulary))
-        with pytest.raises(BadInput, match=r"another tokenizer than .* --force .* prove@llama"):
+        with pytest.raises(BadInput, match=r"another tokenizer than .* fetch-server@llama"):
             finder.find(model, "causal", ENGINE)
 
 
@@ -509,6 +509,14 @@ def test_a_key_in_params_is_refused_without_printing_it(project):
     with pytest.raises(BadInput, match=r"servers.llama.key: String should match") as error:
         load_params()
     assert "sk-secret" not in str(error.value)
+
+
+def write_model(folder, ability):
+    """Write what the folder of a server has that gives one ability."""
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_text("{}")
+    model = PluginModel(backend="served", kinds=["causal"], abilities=[ability], remote=True)
+    (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
 
 
 @pytest.mark.parametrize(
@@ -527,11 +535,7 @@ def test_a_key_in_params_is_refused_without_printing_it(project):
 def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, project):
     settings = {name: value for name, value in allowed.items() if name != "invented"}
     folder = project(f"https://{host}/v1", **settings)
-    folder.mkdir(parents=True)
-    proof = {"host": host, "model": "tiny", "kind": "causal", "proof": {"echo": "proved"}}
-    (folder / RECORD).write_text(json.dumps(proof))
-    model = describe(proof, SERVERS.of(load_params())["llama"])
-    (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
+    write_model(folder, "echo")
     about = Metadata("d", "c", "l", (), "acc_at_1", terms=terms, invented="invented" in allowed)
     Path("outputs/about").mkdir(parents=True)
     about.write(Path("outputs/about/facts.json"))
@@ -542,11 +546,7 @@ def test_licensed_prompts_do_not_go_to_others(terms, host, allowed, refused, pro
 
 def test_a_method_that_needs_weights_is_refused_with_those_that_work(project):
     folder = project("http://127.0.0.1:1/v1")
-    folder.mkdir(parents=True)
-    proof = {"host": "127.0.0.1", "model": "tiny", "kind": "causal", "proof": {"write": "proved"}}
-    (folder / RECORD).write_text(json.dumps(proof))
-    model = describe(proof, SERVERS.of(load_params())["llama"])
-    (folder / PLUGIN_MODEL).write_text(model.model_dump_json())
+    write_model(folder, "write")
     with pytest.raises(BadInput, match=r"rank_change on llama: .*choose one of: answering$"):
         prepare("llama", "rank_change", "facts", load_params())
 
@@ -564,7 +564,7 @@ def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
 ):
     """The stage ends well, so that others go on; nothing counts the table."""
     with serving(checkpoint, fault) as (url, served):
-        proved(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
+        fetched(project(url, methods={method: {"facts": {"forms": ["constrained"]}}}))
         write_benchmark()
         count = len(served.requests)
         probe("llama", method, "facts", params := load_params())
@@ -575,9 +575,9 @@ def test_a_model_that_cannot_be_asked_has_a_reason_in_place_of_a_result(
     assert prediction_tables(places.PREDICTIONS, params) == []
 
 
-def test_answering_takes_the_forms_that_are_proved(project, checkpoint):
+def test_answering_takes_the_forms_that_are_given(project, checkpoint):
     with serving(checkpoint, "leaves out") as (url, _):
-        method = Answering(proved(project(url)), Answering.Settings(), ENGINE, 1)
+        method = Answering(fetched(project(url)), Answering.Settings(), ENGINE, 1)
         assert method.passes() == ["none-0-shot-free"]
 
 
@@ -592,9 +592,9 @@ def test_requests_are_planned_and_more_than_allowed_are_not_begun(project, check
     methods = {name: {"facts": {}} for name in ("likelihood", "answering", "perplexity")}
     with serving(checkpoint) as (url, served):
         folder = project(url, methods=methods, max_requests=10)
-        assert plan_of("likelihood") == ""  # before the proof
+        assert plan_of("likelihood") == ""  # before it was asked
         write_benchmark()
-        proved(folder)
+        fetched(folder)
         # 4 queries of 4 prompts; 4 names
         too_many = "it would send 16 requests, max_requests: 10 is allowed"
         assert too_many in plan_of("likelihood")
@@ -606,17 +606,17 @@ def test_requests_are_planned_and_more_than_allowed_are_not_begun(project, check
         reason = read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
         assert too_many in reason
         assert len(served.requests) == count
-        proved(
+        fetched(
             project(url, methods=methods, max_requests=16)
         )  # what is allowed is no part of the record
         probe("llama", "likelihood", "facts", load_params())
         count = len(served.requests)
         assert not read_refusal(places.PREDICTIONS / "llama/likelihood/facts.parquet")
-        proved(project(url, methods=methods, max_requests=17))
+        fetched(project(url, methods=methods, max_requests=17))
         assert plan_of("likelihood") == "0 requests"
-        proofs = len(served.requests) - count
+        asked = len(served.requests) - count
         probe("llama", "likelihood", "facts", load_params())
-        assert len(served.requests) == count + proofs  # its parts are kept
+        assert len(served.requests) == count + asked  # its parts are kept
 
 
 def write_benchmark():
@@ -626,13 +626,6 @@ def write_benchmark():
     about.write(places.ABOUT / "facts.json")
 
 
-def proved(folder):
-    prove("llama", load_params(), folder)
+def fetched(folder):
+    fetch_server("llama", load_params(), folder)
     return folder
-
-
-def test_a_model_that_is_not_served_is_named(project, checkpoint):
-    with serving(checkpoint) as (url, _):
-        project(url, model="tinny")
-        with pytest.raises(BadInput, match=r"serves no model 'tinny' \(did you mean 'tiny'\?\)"):
-            prove("llama", load_params(), Path("outputs/models/llama"))

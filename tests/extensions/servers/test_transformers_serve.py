@@ -1,5 +1,5 @@
-"""README's example with a server, `transformers serve`, over a tiny chat model: answers are proved,
-numbers not."""
+"""README's example with a server, `transformers serve`, over a tiny chat model: it gives answers
+and no numbers."""
 
 import os
 import re
@@ -13,11 +13,11 @@ import pytest
 import transformers
 
 from helpers import ROOT, probing
+from medprobe.backends import read_plugin_model
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
-from medprobe.extensions.servers.records import read_record
-from medprobe.extensions.servers.stages.prove import prove
+from medprobe.extensions.servers.stages.fetch_server import LACKS, fetch_server
 from medprobe.pipeline.probing import prepare
 
 pytestmark = pytest.mark.slow
@@ -76,14 +76,13 @@ def test_free_answers_are_asked_and_left_out_numbers_are_refused(server, tmp_pat
     rest = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
     Path("params.yaml").write_text(rest + example)
     folder = Path("outputs/models/llama")
-    prove("llama", params := load_params(), folder)
-    proof = read_record(folder)["proof"]
-    assert proof["write"] == "proved"
-    assert proof["top_logprobs"] == "answered 200 and left out top_logprobs"
+    fetch_server("llama", params := load_params(), folder)
+    model = read_plugin_model(folder)
+    assert model.abilities == ("write",) and model.lacks["top_logprobs"] == LACKS
     method = Answering(folder, Answering.Settings(forms=["free"]), ENGINE, 1)
     task = probing.task(probing.queries(), probing.candidates(), 10)
     assert method.passes() == ["chat-0-shot-free"]
     answers = method.predict(task, "chat-0-shot-free")
     assert len(answers) == len(task.queries) and set(answers["score"]) == {1.0}
-    with pytest.raises(BadInput, match=r"judgment on llama: .*left out top_logprobs.*: answering"):
+    with pytest.raises(BadInput, match=r"judgment on llama: .*left out the numbers.*: answering"):
         prepare("llama", "judgment", "facts", params)

@@ -34,10 +34,6 @@ RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `o
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
 CAP: Final = "max_tokens"  # of an answer
 CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
-FIELDS: Final = (  # of a request, by which a server can be told to answer otherwise
-    *(CAP, CHAT_CAP, "temperature", "top_p", "stop", "seed", "logprobs", "top_logprobs", "echo"),
-    *("reasoning_effort", "chat_template_kwargs", "logit_bias", "n"),
-)
 SURROGATES: Final = "surrogatepass"  # JSON can hold half a pair, and no table can
 TEXTS: Final = ("text", "output_text", None)  # types of a text's parts
 COMMON: Final = frozenset({"the", "and", "for", "not", "you", "are", "one", "use", "a", "in", "of"})
@@ -106,13 +102,6 @@ class Client:
             token_counter["tokens"] += total
         return answer
 
-    def models(self) -> list[Body]:
-        """Return the server's list of models."""
-        listed = self._start(self._send("models", None)).result().get("data")
-        if not isinstance(listed, list):
-            return []
-        return [model for model in listed if isinstance(model, dict)]
-
     def post_all(self, path: str, bodies: Sequence[Body]) -> Iterator[Body]:
         """Send requests, several at once, and yield the answers in their order."""
         futures = [self._start(self._post(path, body)) for body in bodies]
@@ -180,16 +169,13 @@ class Client:
             http_client=HttpClient(follow_redirects=False, trust_env=not self.params.is_loopback),
         )
 
-    async def _send(self, path: str, body: Body | None) -> Body:
+    async def _send(self, path: str, body: Body) -> Body:
         client = self._openai
         import openai
 
         remedy = "see whether it runs, then go on: finished parts are kept"
         try:
-            if body is None:
-                text = await client.get(f"/{path}", cast_to=str)
-            else:
-                text = await client.post(f"/{path}", body=body, cast_to=str)
+            text = await client.post(f"/{path}", body=body, cast_to=str)
             whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", SURROGATES)
             answer = json.loads(whole.decode("utf-16", "replace"))
         except openai.APIStatusError as error:
@@ -211,7 +197,7 @@ class Client:
             return answer
         raise BadInput(self._where(path), f"{problem} (tries: {self.tries})", remedy)
 
-    def _said(self, error: "openai.APIStatusError", body: Body | None) -> str:
+    def _said(self, error: "openai.APIStatusError", body: Body) -> str:
         """Return a server's own words, where errors may quote data or these quote none."""
         message = nested(error.body, "message") or error.body
         if not isinstance(message, str) or message.lstrip().startswith("<"):  # a page
@@ -278,34 +264,27 @@ def _failure(content: bytes) -> int:
     return 0 if not error else code if code in range(400, 600) else 500
 
 
-def _quotes(message: str, body: Body | None) -> bool:
+def _quotes(message: str, body: Body) -> bool:
     """Return whether a message has a word of a request's texts; short ones count as whole words.
 
     >>> body = {"model": "m", "messages": [{"role": "user", "content": "Is it gout in the toe?"}]}
     >>> _quotes("bad text: gouty", body), _quotes("Use 'max_completion_tokens' instead.", body)
     (True, False)
     """
-    prompt = (body or {}).get("prompt", "")
+    prompt = body.get("prompt", "")
     if not isinstance(prompt, str):
         return True  # token identifiers, which a server can decode
-    texts = [prompt, *(turn["content"] for turn in (body or {}).get("messages", ()))]
+    texts = [prompt, *(turn["content"] for turn in body.get("messages", ()))]
     words = {word for text in texts for word in re.findall(r"\w+", text.casefold())} - COMMON
     said = message.casefold()
     whole = {*re.findall(r"\w+", said)}
     return any(word in (said if len(word) > 3 else whole) for word in words)
 
 
-def _remedy(error: "openai.APIStatusError", body: Body | None) -> str:
-    """Return what to set where a server refuses a field of the request by name."""
-    message = str(nested(error.body, "message"))
-    refused = nested(error.body, "param")
-    named = [field for field in FIELDS if re.search(rf"(?<=['\"`]){field}(?=['\"`])", message)]
-    if refused not in FIELDS:
-        refused = next((field for field in named if field in (body or {})), None)
-    if refused not in (body or {}):
+def _remedy(error: "openai.APIStatusError", body: Body) -> str:
+    """Return what to set where a server names the field that it refuses."""
+    field = nested(error.body, "param")
+    if not isinstance(field, str) or field not in body or field in ("prompt", "messages"):
         return ""
-    if refused == CAP and (CHAT_CAP in named or not named):
-        return f"it refuses {CAP}: set extra: {{{CHAT_CAP}: 4096}}"
-    other = next((field for field in named if field != refused), "")
-    use = f" and names {other}" if other else ""
-    return f"it refuses {refused}{use}: set extra: {{{refused}: null}} to leave it out"
+    other = f"{{{CHAT_CAP}: 4096}}" if field == CAP else f"{{{field}: null}} to leave it out"
+    return f"it refuses {field}: set extra: {other}"

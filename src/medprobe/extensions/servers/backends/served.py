@@ -1,13 +1,12 @@
 """The backend of a model behind an OpenAI-compatible server.
 
-It relies only on what the server has proved (`servers.proof`). Free answers are greedy, one text
-for a query, or draws. Names are ranked one request a name: a server has no search over their trie.
+Free answers are greedy, one text for a query, or draws. Names are ranked one request a name: a
+server has no search over their trie.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +17,7 @@ import torch
 from medprobe.backends import Ability, find_abilities
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ModelKind, load_params
+from medprobe.core.parts import fingerprint
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, texts
@@ -28,22 +28,21 @@ from medprobe.extensions.chat import prompt_texts
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, text_of
 from medprobe.extensions.chat.writing import Text, WritingSettings
 from medprobe.extensions.likelihood.rankings import Ranking, VariantRanking, rank_by_scores
-from medprobe.extensions.servers.by_name import Readings
 from medprobe.extensions.servers.client import Body, Client, nested, read_choice
-from medprobe.extensions.servers.records import PROVE_AGAIN, RECORD, read_record, read_settings
+from medprobe.extensions.servers.fingerprint import FETCH_AGAIN, FINGERPRINT, RECORD, read_record
 from medprobe.extensions.servers.settings.servers import SERVERS
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
 ENDED: Final = ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete")  # by itself
 CUT: Final = ("length", "max_tokens", "model_length")  # all other reasons to finish: no answer
-UNLIMITED: Final = 1_000_000_000  # tokens of a window that the server does not state
+UNLIMITED: Final = 1_000_000_000  # tokens of a window, which the server itself bounds
 
 
 def open_server(folder: Path) -> "Served":
     """Return the backend of a model's folder; its connection is that of params.yaml.
 
     Raises:
-        BadInput: params.yaml has no such server, or names another model than the one that proved.
+        BadInput: params.yaml has no such server, or names another model than that of the record.
     """
     record, servers = read_record(folder), SERVERS.of(load_params())
     if folder.name not in servers:
@@ -52,13 +51,9 @@ def open_server(folder: Path) -> "Served":
     other = [key for key, value in client.identity.items() if record.get(key) != value]
     if other:
         named = ", ".join(other).replace(".sha256", "")
-        problem = f"another {named} than when it proved what it can do"
-        raise BadInput(f"servers.{folder.name}", problem, PROVE_AGAIN.format(folder.name))
-    length = nested(record, "entry", "max_model_len")
-    is_length = isinstance(length, int) and length > 0
-    window = length if is_length else UNLIMITED
-    thinks = record.get("thinks") is True
-    return Served(client, record["kind"], find_abilities(folder), window, thinks)
+        problem = f"another {named} than when it was asked what it can do"
+        raise BadInput(f"servers.{folder.name}", problem, FETCH_AGAIN.format(folder.name))
+    return Served(client, record["kind"], find_abilities(folder), record.get("thinks") is True)
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,6 @@ class Served:
     client: Client
     kind: ModelKind  # chat or causal
     abilities: frozenset[Ability]
-    max_length: int = UNLIMITED
     thinks: bool = False
 
     @classmethod
@@ -85,20 +79,15 @@ class Served:
     @classmethod
     def describe(cls, folder: Path) -> dict[str, object]:
         """List what is known of the server that computed a result, in place of a device."""
-        record, settings = read_record(folder), read_settings(folder)
-        answers = json.dumps(record["fingerprint"], sort_keys=True).encode()
+        record, params = read_record(folder), SERVERS.of(load_params())[folder.name]
         return {
             "device": f"server {record['host']}",
-            "server.model": record["model"],
-            "server.weights": record["weights"],
-            "server.fingerprint.day": record["fingerprint"]["day"],
-            "server.fingerprint.sha256": hashlib.sha256(answers).hexdigest(),
-            "server.tokenizer": record["tokenizer"],
+            "server.weights": "not hashed: the server does not show them",
+            "server.fingerprint.day": record[FINGERPRINT]["day"],
+            "server.record.sha256": fingerprint([folder / RECORD]),
+            **{f"server.{key}": record[key] for key in ("model", "tokenizer", "thinks")},
             **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
-            "server.thinks": record["thinks"],
-            **{f"server.proof.{ability}": result for ability, result in record["proof"].items()},
-            "server.own": settings["own"],
-            "server.zero_retention": settings["zero_retention"],
+            "server.zero_retention": params.zero_retention,
         }
 
     @property
@@ -125,7 +114,7 @@ class Served:
         tokenizer = load_tokenizer(folder, read_config(folder))
         nowhere = torch.device("meta")
         return Model(
-            self.client.name, None, tokenizer, nowhere, torch.float32, self.max_length, UNLIMITED
+            self.client.name, None, tokenizer, nowhere, torch.float32, UNLIMITED, UNLIMITED
         )
 
     def answer_length(self, names: Sequence[str]) -> int:
@@ -219,33 +208,18 @@ class Served:
     def find_likeliest(
         self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
     ) -> list[list[VariantRanking]]:
-        """By the echo of filled prompts: of each name, or of those that decide."""
+        """By the echo of filled prompts, one for each name."""
         self.require("echo", "the ranking of names")
-        names = ranking.names
         rankings: list[list[VariantRanking]] = []
         for i, ((slot, _), label) in enumerate(zip(prompts, where, strict=True)):
-            ids = answer_ids(self.text_model.tokenizer, names, slot.preceding)
+            ids = answer_ids(self.text_model.tokenizer, ranking.names, slot.preceding)
             rows = [slot.fill(name_ids) for name_ids in ids]
             right = ranking.answers[i] if ranking.answers else ()
-
-            def echoes(
-                places: Sequence[int],
-                rows: Any = rows,
-                start: int = slot.forced,
-                where: str = label,
-            ) -> list[list[float]]:
-                asked = [rows[place] for place in places]
-                return [scores[start:] for scores in self.echo(asked, [where] * len(asked))]
-
-            if ranking.ahead:
-                readings = Readings([row[slot.forced :] for row in rows], echoes)
-                rankings.append(_rank_ahead(readings, right, ranking))
-            else:
-                log_probs = echoes(range(len(rows)))
-                totals = [sum(scores) for scores in log_probs]
-                means = [sum(scores) / len(scores) for scores in log_probs]
-                by_variant = (totals, means)[: ranking.variants]
-                rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
+            log_probs = [scores[slot.forced :] for scores in self.echo(rows, [label] * len(rows))]
+            totals = [sum(scores) for scores in log_probs]
+            means = [sum(scores) / len(scores) for scores in log_probs]
+            by_variant = (totals, means)[: ranking.variants]
+            rankings.append([rank_by_scores(s, ranking.k, right) for s in by_variant])
             report_progress(1, "queries")
         return rankings
 
@@ -264,11 +238,10 @@ class Served:
             yield scores
 
     def require(self, ability: Ability, purpose: str) -> None:
-        """Raise BadInput where the server has not proved an ability."""
+        """Raise BadInput where the server lacks an ability."""
         if ability not in self.abilities:
-            problem = f"it has not proved {ability}, which {purpose} need{_s(purpose)}"
-            remedy = f"`medprobe doctor` shows why; outputs/models/{self.client.name}/{RECORD} too"
-            raise BadInput(f"servers.{self.client.name}", problem, remedy)
+            problem = f"it gives no {ability}, which is needed for {purpose}"
+            raise BadInput(f"servers.{self.client.name}", problem, "`medprobe doctor` shows why")
 
     @property
     def _path(self) -> str:
@@ -280,19 +253,6 @@ class Served:
             turns, question, _, system = prompt
             return {"messages": prompt_texts.chat_messages(turns, question, system)}
         return {"prompt": prompt.partition(SLOT)[0].rstrip(" "), "stop": [separator]}
-
-
-def _rank_ahead(
-    readings: Readings, answers: Sequence[int], ranking: Ranking
-) -> list[VariantRanking]:
-    """Rank for each variant the names that decide about answers."""
-    rankings = []
-    for variant in range(ranking.variants):
-        places, scores = readings.find_ahead(answers, ranking.k, per_token=bool(variant))
-        right = [place for place, i in enumerate(places) if i in answers]
-        ranked = rank_by_scores(scores, ranking.k, right)
-        rankings.append(replace(ranked, names=[(places[i], s) for i, s in ranked.names]))
-    return rankings
 
 
 def echo_body(row: Sequence[int]) -> Body:
@@ -364,7 +324,3 @@ def _first_line(text: str, separator: str) -> str:
     """
     text = text.strip().partition(separator)[0] if separator.strip() else text.strip()
     return " ".join(text.partition("\n")[0].split())
-
-
-def _s(noun: str) -> str:
-    return "" if noun.endswith("answers") else "s"

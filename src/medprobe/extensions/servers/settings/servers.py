@@ -5,8 +5,9 @@ Its keys are names of your choice, its values say where the server is.
 
 import ipaddress
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import Field, StringConstraints
@@ -16,6 +17,13 @@ from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.params import Params, Settings
 from medprobe.core.settings import Name, Section
 
+if TYPE_CHECKING:
+    from medprobe.core.tables import Metadata
+
+REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
+    "umls": "the UMLS licence forbids to pass its content on",
+    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
+}
 KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -75,27 +83,28 @@ def _check(params: Params) -> None:
 
 
 def describe(name: str, params: Params) -> str:
-    """Name the server, and say whether it answers now, as the model that has proved itself."""
+    """Name the server, and say whether it answers now, as the model of its record."""
     from medprobe.extensions.servers.backends.served import open_server
-    from medprobe.extensions.servers.client import Client
-    from medprobe.extensions.servers.fingerprint import check
-    from medprobe.extensions.servers.records import RECORD, read_record
+    from medprobe.extensions.servers.fingerprint import RECORD, check, read_record
 
-    server, folder = SERVERS.of(params)[name], places.MODELS / name
-    client = Client(name, server, tries=1)
-    is_proved = (folder / RECORD).is_file()
+    host, folder = SERVERS.of(params)[name].host, places.MODELS / name
+    if not (folder / RECORD).is_file():
+        return f"server {host}, not asked yet"
     try:
-        if is_proved:
-            open_server(folder)  # refuses the record of another URL
-            check(client, read_record(folder))
-        else:
-            client.models()
+        client = open_server(folder).client  # refuses the record of another URL
+        check(replace(client, tries=1), read_record(folder))
     except BadInput as error:
-        state = "" if is_proved else "has no /models now: "
-        state += str(error).partition(": ")[2]
-    else:
-        state = "answers"
-    return f"server {server.host}, {state}"
+        return f"server {host}, {str(error).partition(': ')[2]}"
+    return f"server {host}, answers"
+
+
+def check_terms(server: ServerParams, where: str, metadata: "Metadata") -> None:
+    """Raise NotAsked where the terms of a benchmark keep its prompts from a server."""
+    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+        return
+    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
+    remedy = "serve the model on your own machine; if the server is yours, set own: true"
+    raise NotAsked(where, problem, remedy)
 
 
 class ServerGuard:
@@ -107,10 +116,9 @@ class ServerGuard:
     def check_benchmark(self, model: str, benchmark: str, params: Params) -> None:
         """Refuse the prompts of a benchmark whose terms keep them from the server."""
         from medprobe.core.tables import Metadata
-        from medprobe.extensions.servers.records import check_terms
 
         metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        check_terms(model, SERVERS.of(params)[model], benchmark, metadata)
+        check_terms(SERVERS.of(params)[model], f"{benchmark} on {model}", metadata)
 
     def check_requests(
         self, model: str, title: str, params: Params, count: Callable[[], int]
@@ -126,10 +134,9 @@ class ServerGuard:
         """Refuse a server that has another model now, and say how many answers differ."""
         from medprobe.extensions.servers import fingerprint
         from medprobe.extensions.servers.client import Client
-        from medprobe.extensions.servers.records import read_record
 
         client = Client(model, SERVERS.of(params)[model])
-        fingerprint.check(client, read_record(places.MODELS / model))
+        fingerprint.check(client, fingerprint.read_record(places.MODELS / model))
 
 
 SERVERS: Final = Settings(
