@@ -7,8 +7,7 @@ import gzip
 import json
 import random
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -205,11 +204,3 @@ def find_refusal_of_nothing(data: Path, reader: Reader) -> str:
     """What a reader says of a file without content, zipped or not."""
     is_zipped = find_target_file(data, reader).suffix == ".gz"
     return find_refusal(data, reader, gzip.compress(b"") if is_zipped else b"")
-
-
-def try_all_readers(
-    data: Path, readers: Mapping[str, Reader], cases: int
-) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield each reader with the counts of its results on so many damaged files."""
-    for name, reader in readers.items():
-        yield name, Counter(try_reader(data, reader, random.Random(n)) for n in range(cases))
