@@ -30,7 +30,8 @@ EVERY_STAGE: dict[str, Any] = {
                     "diseases": {"": 2},
                 }
             },
-        }
+        },
+        "causal": {},
     },
 }
 
