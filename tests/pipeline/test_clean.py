@@ -97,16 +97,6 @@ def test_only_these_are_removed_and_folders_that_are_empty_then(project: Path) -
     assert leftovers() == []
 
 
-def test_a_lock_that_was_lost_leaves_the_cache_of_runs(project: Path) -> None:
-    Path("dvc.lock").unlink()
-    assert leftovers() == []
-    runs = Path(".dvc/cache/runs/ab/abc")
-    runs.mkdir(parents=True)
-    (runs / "one").write_text(yaml.safe_dump(record("train", "outputs/models/gone")))
-    (runs / "cut").write_text("outs:\n- pa")
-    assert leftovers() == [Path("outputs/models/gone")]
-
-
 @pytest.mark.parametrize("path", ["outputs/../outside", "outside", "outputs/models", "outputs"])
 def test_a_record_of_another_place_removes_nothing(project: Path, path: str) -> None:
     """Of a place outside, or of a folder that a stage of today writes into."""
@@ -117,12 +107,6 @@ def test_a_record_of_another_place_removes_nothing(project: Path, path: str) -> 
 def test_an_output_within_one_of_today_stays(project: Path) -> None:
     write_lock({"old": record("old", "outputs/models/here/weights")})
     assert leftovers() == []
-
-
-def test_what_lies_in_a_folder_that_is_listed_is_not_listed_too(project: Path) -> None:
-    folder = "outputs/models/gone"
-    write_lock({"new": record("new", folder), "old": record("old", f"{folder}/weights")})
-    assert leftovers() == [Path(folder)]
 
 
 def test_a_link_is_removed_and_not_what_it_points_to(project: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
-from medprobe.tracking import garbage
 from medprobe.tracking import store as tracking_store
 from medprobe.tracking.store import (
     STATE,
@@ -117,20 +116,6 @@ def test_a_server_that_is_not_reached_is_named_without_its_password(
 def test_an_error_in_what_is_logged_is_no_error_of_the_store(empty: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1 / 0})))
-
-
-def test_runs_that_were_deleted_are_counted_and_removed_with_their_files(empty: Path) -> None:
-    client = connect()
-    for key in ("kept", "deleted"):
-        files = {f"{key}.csv": "a\n"}
-        record(client, Result("b", key, "f", key, lambda f=files: Content({"a": 1.0}, files=f)))
-    deleted = next(run for run in runs("b") if run.data.tags["model"] == "deleted")
-    client.delete_run(deleted.info.run_id)
-    assert garbage.count_deleted() == 1
-    garbage.remove_deleted()
-    assert garbage.count_deleted() == 0
-    assert [run.data.tags["model"] for run in runs("b")] == ["kept"]
-    assert [path.name for path in Path("mlruns").rglob("*.csv")] == ["kept.csv"]
 
 
 def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:

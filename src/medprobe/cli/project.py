@@ -130,7 +130,7 @@ def clean(yes: bool) -> None:
 
     Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
     cache. Unused parts are what stages computed with other code, settings or data. They are listed
-    once all stages are up to date. Runs that were deleted in MLflow are removed with their files.
+    once all stages are up to date.
     """
     from rich.filesize import decimal
 
@@ -139,26 +139,20 @@ def clean(yes: bool) -> None:
     from medprobe.pipeline import clean as command
     from medprobe.pipeline.repro import exclusive_lock
     from medprobe.pipeline.stale_stages import find_stale_stages
-    from medprobe.tracking import garbage
 
     check.check(params := check.loaded())
     with exclusive_lock():
         paths = command.leftovers()
         parts = [] if find_stale_stages() else command.unused_parts(params)
-        deleted = garbage.count_deleted()
         if paths:
             command.show(paths, command.LEFTOVERS)
         if parts:
             size = decimal(sum(map(files.size, parts)))
             click.echo(f"{len(parts)} unused parts of {size} in {places.PARTS}")
-        if deleted:
-            click.echo(f"mlruns/: {deleted:,} runs that were deleted in MLflow, with their files")
-        if not paths and not parts and not deleted:
+        if not paths and not parts:
             click.echo("outputs/ has nothing of other names, and no unused parts")
         elif yes or click.confirm("remove them?"):
             command.remove([*paths, *parts])
-            if deleted:
-                garbage.remove_deleted()
 
 
 LISTS: Final = ("models", "methods", "benchmarks", "metrics", "papers", "checkpoints")

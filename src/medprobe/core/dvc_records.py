@@ -30,9 +30,9 @@ def pinned() -> dict[str, str]:
     return {path.as_posix(): md5 for path, md5 in outs if md5}
 
 
-def outs(file: Path) -> list[str]:
-    """The outputs that DVC's records in a file name: in dvc.lock, or one of its cache of runs."""
-    return [out["path"] for out in _outs(file)]
+def outs() -> list[str]:
+    """The outputs that dvc.lock names."""
+    return [out["path"] for out in _outs(LOCK)]
 
 
 def data_hash() -> str:

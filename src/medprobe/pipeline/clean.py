@@ -41,8 +41,8 @@ def repair() -> None:
 def leftovers() -> list[Path]:
     """List what stages of other names have made below outputs/.
 
-    DVC records each output of a stage: in dvc.lock, and in its cache of runs. Only such paths are
-    listed, so that what a person puts into outputs/ is none of them.
+    Only paths that dvc.lock names are listed, so that what a person puts into outputs/ is none of
+    them.
 
     Returns:
         Files and folders, sorted; none where there is no DVC project.
@@ -55,11 +55,7 @@ def leftovers() -> list[Path]:
 
     try:
         with Repo(_wait_for_lock=True) as repo:
-            runs = Path(repo.stage_cache.cache_dir).glob("*/*/*")
-            recorded = {
-                Path(out) for file in (dvc_records.LOCK, *runs) for out in dvc_records.outs(file)
-            }
-            return _leftovers(repo, recorded)
+            return _leftovers(repo, {Path(out) for out in dvc_records.outs()})
     except NotDvcRepoError:
         return []
     except DvcException as error:
