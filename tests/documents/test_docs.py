@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import json
 import re
 import shlex
 import subprocess
@@ -199,12 +198,3 @@ def test_git_ignores_what_is_licensed() -> None:
         (path, "no" if file in ignored.splitlines() else "yes") for path, file in files.items()
     ]
     assert rows and found == rows
-
-
-def test_the_readmes_result_is_the_recorded_one() -> None:
-    recorded = json.loads(text(ROOT / "metrics/summary.json"))["medlama"]
-    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) % \| ([\d.]+) % \|$", text(PAGES[0]), re.MULTILINE)
-    assert len(rows) == 3
-    for method, *values in rows:
-        expected = [f"{100 * recorded[model][method]:.1f}" for model in ("taught", "untaught")]
-        assert values == expected, method

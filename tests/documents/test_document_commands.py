@@ -59,7 +59,7 @@ NEEDS_RELEASED_DATA = {"results.md"}  # a page's commands, with checkpoints of r
 
 # What stands for the files and models of the page's reader.
 STAND_INS = {
-    "/path/to/umls": "../umls",
+    "dmis-lab/biobert-base-cased-v1.2": "outputs/models/taught",
     "~/": "../home/",
     "biobert/": "taught/",
     " bert/": " untaught/",
@@ -118,10 +118,6 @@ def write_drugs(project: Project) -> None:
         (folder / "prompts.csv").write_text(f"relation,template\n{templates}")
 
 
-def copy_umls(project: Project) -> None:
-    shutil.copytree(project.folder / "data/umls", project.folder / "../umls")
-
-
 def clone_medlama(project: Project) -> None:
     clone(project.folder / "../home/medlama")
 
@@ -168,7 +164,6 @@ def restore_params(project: Project) -> None:
 
 # Page and beginning of a command: what its reader has done or has by then.
 BEFORE: dict[tuple[str, str], Callable[[Project], None]] = {
-    ("README.md", "cp"): copy_umls,
     ("README.md", "medprobe adopt"): leave_out_sweeps,
     ("README.md", "medprobe import annotation"): write_annotation,
     ("README.md", "medprobe import medlama"): clone_medlama,
