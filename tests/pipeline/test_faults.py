@@ -31,7 +31,6 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import MARKER, ScratchFolder, replacing
 from medprobe.core.places import PARTS
 from medprobe.pipeline.clean import repair
-from medprobe.tracking import store
 
 TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
     *("outputs/models/taught", "outputs/predictions/taught/xfactr/lama.parquet"),
@@ -267,18 +266,17 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def tracking_fails(
+def command_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[BaseException], Result]:
-    """Run `medprobe track`, whose store raises an error."""
+    """Run `medprobe sample`, in which something raises an error."""
 
     def run(error: BaseException) -> Result:
-        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        monkeypatch.setattr(store, "_first_use", Mock(side_effect=error))
+        monkeypatch.setattr("medprobe.pipeline.sample.sample", Mock(side_effect=error))
         runner = CliRunner()
         with runner.isolated_filesystem(tmp_path):
             Path("params.yaml").write_text(SECTIONS)
-            return runner.invoke(main, ["track"])
+            return runner.invoke(main, ["sample"])
 
     return run
 
@@ -287,18 +285,18 @@ def tracking_fails(
     ("error", "status", "line"),
     [
         (KeyboardInterrupt(), 130, "stopped; what was finished is kept"),
-        (MemoryError(), 2, "Error: medprobe track: out of memory; lower --jobs or engine.token_"),
+        (MemoryError(), 2, "Error: medprobe sample: out of memory; lower --jobs or engine.token_"),
         (
             RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"),
-            *(2, "Error: medprobe track: out of memory; lower"),
+            *(2, "Error: medprobe sample: out of memory; lower"),
         ),
-        (ImportError("lib.so: failed to map segment from shared object"), 2, "Error: medprobe tr"),
+        (ImportError("lib.so: failed to map segment from shared object"), 2, "Error: medprobe sa"),
     ],
 )
 def test_a_stop_and_refused_memory_are_one_line(
-    tracking_fails: Callable[[BaseException], Result], error: BaseException, status: int, line: str
+    command_fails: Callable[[BaseException], Result], error: BaseException, status: int, line: str
 ) -> None:
-    result = tracking_fails(error)
+    result = command_fails(error)
     assert result.exit_code == status
     assert result.output.startswith(line)
     assert result.output.count("\n") == 1
@@ -314,9 +312,9 @@ def test_a_stop_and_refused_memory_are_one_line(
     ],
 )
 def test_a_full_disk_under_a_library_is_one_line(
-    tracking_fails: Callable[[BaseException], Result], error: Exception
+    command_fails: Callable[[BaseException], Result], error: Exception
 ) -> None:
-    result = tracking_fails(error)
+    result = command_fails(error)
     assert result.exit_code == 2
     assert "the file system: No space left on device; make room" in result.output
     assert result.output.count("\n") == 1
