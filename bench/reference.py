@@ -54,8 +54,7 @@ def params_page() -> str:
     lines = [
         "# params.yaml",
         "",
-        "For everyone who edits `params.yaml`: all its keys. Brackets hold the default, then the",
-        "other values; a key without them is empty by default. A wrong key is refused, and the",
+        "For everyone who edits `params.yaml`: all its keys. XX A wrong key is refused, and the",
         "nearest right one is named. You can leave out any section but `seed`, `engine` (with",
         "`precision`), `rewire`, `score` and `track`.",
         "",
@@ -149,7 +148,10 @@ def rows(cls: type[BaseModel], only: tuple[str, ...] = ()) -> Iterator[str]:
             default = _default(field)
             if default == "empty" and empty:
                 default = re.split(r"[.;]( |$)", empty)[0]
-            others = [value for value in _choices(field.annotation) if value not in default]
+            named = f"{default} {meaning}"
+            others = [
+                v for v in _choices(field.annotation) if v not in default and f"`{v}`" not in named
+            ]
             values = ", ".join([default, *(f"`{value}`" for value in others)])
             brackets = "" if values == "empty" else f" ({values})"
             yield f"- `{name}`{brackets}: {re.split(FULL_STOP, meaning)[0]}"

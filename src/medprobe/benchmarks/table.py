@@ -57,17 +57,15 @@ class Settings(Section):
     """The templates: a file below `data/`. A relation's first template is its own, and others are
     further wordings. Empty: each row has its own prompt."""
     families: AliasFamilies | None = None
-    """Also ask each fact under all its wordings and subject's names, as the subset `families`: the
-    templates of its relation, its columns `prompt_<wording>`, and its `subject_aliases`. Empty: no
-    families."""
+    """Also ask each fact in all its wordings (templates, `prompt_<wording>`) and under its
+    `subject_aliases`, as the subset `families`. Empty: no families."""
     train: Path | None = None
-    """Facts to tell before a prompt (`shots` of `answering`): a file or folder below `data/`, in
-    the form of `facts`. Empty: none."""
+    """Facts for the `shots` of `answering`: a file or folder below `data/`, like `facts`. Empty:
+    none."""
     keep_out: int = Field(0, ge=0)
-    """Subjects of each relation that are drawn from the facts to be told, and are not asked."""
+    """Subjects per relation that are told (`shots`) and not asked."""
     normalise: Literal["exact", "biolama"] = "exact"
-    """When a text counts as an answer: `exact`, or with `biolama` whatever its case and
-    punctuation."""
+    """Compare answers `exact`, or without case and punctuation (`biolama`)."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

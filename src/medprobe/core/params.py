@@ -46,8 +46,7 @@ class EngineParams(Section):
     """Where models run. `auto` takes a GPU if there is one. `spread` spreads a large model over all
     GPUs, then memory, then disk."""
     max_memory: dict[DeviceName, MemorySize] = Field({})
-    """With `spread`: how much memory of a GPU (by its number) or of the `cpu` may hold weights,
-    such as `20GiB`."""
+    """With `spread`: memory for weights per GPU (by number) and `cpu`, such as `20GiB`."""
     precision: Precision = "float32"
     """Precision of the weights. Less than `float32` moves some ranks. `8bit` and `4bit` need
     bitsandbytes."""
@@ -102,8 +101,8 @@ class ModelParams(Section):
     untaught_twin_of: str | None = None
     """The model that is trained alike but has read the facts. The report compares the two."""
     lower_case: bool = False
-    """Whether the fetched checkpoint reads all texts in lower case and without accents, as BERT's
-    `do_lower_case` does. Otherwise its own tokenizer decides."""
+    """Read all texts in lower case and without accents, as BERT's `do_lower_case`. Otherwise its
+    own tokenizer decides."""
     group: str | None = Field(None, min_length=1)
     """The group of models that it belongs to, such as `general`, `adapted` or `biomedical`. The
     report compares the groups."""

@@ -27,14 +27,12 @@ class DecodingSettings(Section):
     beam: int = Field(5, gt=0)
     """Width of the beam."""
     length_normalisation: bool = True
-    """Answers of different lengths compete by their mean log-probability per token; otherwise by
-    the sum."""
+    """Compare lengths by the mean log-probability per token, else by the sum."""
     bias: Bias = "kept"
-    """The bias of the language-model head while decoding: `kept`, or `subtracted` as BioLAMA's
-    released decoder does."""
+    """The head's bias while decoding: `kept`, or `subtracted`, as in BioLAMA's decoder."""
     equal: Equal = "tokens"
-    """When a decoded text is an answer: if its `tokens` or the benchmark's rule say so, or by the
-    rule alone (`text`)."""
+    """A decoded text is an answer by its `tokens` or the benchmark's rule, or by the rule alone
+    (`text`)."""
 
     def texts_to_decode(self, k: int) -> int:
         """Return how many texts to decode for k predictions: all, where a rule may merge some."""

@@ -39,9 +39,9 @@ class Generative(Method):
         beams: int = Field(10, gt=0)
         """Texts that beam search writes."""
         script: Literal["ours", "released"] = "ours"
-        """`ours`, or as the `released` script that made the paper's numbers."""
+        """`ours`, or as the `released` script."""
         spare: int = Field(4, ge=0)
-        """`ours`: tokens that may be written beyond the longest answer."""
+        """`ours`: tokens beyond the longest answer."""
         own_settings: bool = False
         """`ours`: use the checkpoint's generation settings."""
 

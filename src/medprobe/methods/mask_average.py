@@ -34,8 +34,7 @@ class MaskAverage(Method):
         """
 
         script: Literal["ours", "released"] = "ours"
-        """`ours`, or as the script that MedLAMA `released`: raw scores at one mask, and subjects
-        among the candidates."""
+        """`ours`, or as MedLAMA's `released` script."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

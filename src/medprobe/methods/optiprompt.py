@@ -59,7 +59,7 @@ class Optiprompt(Method):
         learning_rate: float = Field(3e-3, gt=0)
         """Learning rate."""
         warmup: float = Field(0.1, ge=0, lt=1)
-        """Share of the steps in which the learning rate rises; then it falls to zero."""
+        """Share of the steps in which the learning rate rises."""
         masks: int = Field(10, gt=0, le=10)
         """Longest answer, in masks."""
 

@@ -39,8 +39,8 @@ class Perplexity(Method):
         """How masked models are scored."""
 
         within_word_l2r: bool = False
-        """Masked models: also score each token with the later tokens of its word masked (Kauf and
-        Ivanova, ACL 2023)."""
+        """Masked models: also mask each token with the later tokens of its word (Kauf and Ivanova
+        2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

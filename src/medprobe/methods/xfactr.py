@@ -40,13 +40,11 @@ class Xfactr(Method):
         """
 
         decodings: tuple[str, ...] = ("confidence", "order+order")
-        """Ways to fill masks: `confidence`, `order`, `independent`, or two joined by `+` for first
-        pass and refinement."""
+        """Ways to fill masks: `confidence`, `order`, `independent`, or two joined by `+`."""
         max_iter: int = Field(10, gt=0)
         """Most refinement steps."""
         cursor: Cursor = "own"
-        """Refinement `order`: a cursor per beam (`own`), or one for all as in the released code
-        (`shared`)."""
+        """Refinement `order`: one cursor per beam (`own`), or one for all (`shared`, released)."""
         match: Literal["none", "nearest"] = "none"
         """Replace what is decoded by the `nearest` candidate."""
         name_length: int = Field(20, gt=2)

@@ -37,10 +37,10 @@ class FineTuningRecipe(Section):
     patience: int = Field(2, gt=0)
     """Epochs that `stopping` waits for."""
     stopping: Literal["best", "rises"] = "best"
-    """Training stops early after `patience` epochs that were not better: in a row and than the
-    lowest validation loss so far (`best`), or in all and than the epoch before (`rises`)."""
+    """Training stops after `patience` epochs without a lowest validation loss (`best`), or that
+    were worse than the one before (`rises`)."""
     tested: Literal["best", "last"] = "best"
-    """The epoch that is tested: the one with the lowest validation loss (`best`), or the `last`."""
+    """Test the epoch with the lowest validation loss (`best`), or the `last`."""
     optimiser: Literal["adamw", "adam"] = "adamw"
     """`adamw` with weight decay 0.01, or `adam` without."""
     schedule: Literal["constant", "linear"] = "constant"

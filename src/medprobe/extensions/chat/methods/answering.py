@@ -91,7 +91,7 @@ class Answering(Method):
         )
         """The question, with `[P]` for the prompt."""
         system: str = ""
-        """What a chat model is told before all turns, such as `Answer with the name alone.`."""
+        """The system prompt of a chat, such as `Answer with the name alone.`"""
         separator: str = Field("\n", min_length=1)
         """Text between sentences where no chat template is used."""
         today: date = prompt_texts.DATE
@@ -105,7 +105,7 @@ class Answering(Method):
         own_settings: bool = False
         """`free`: use the checkpoint's generation settings."""
         spare: int = Field(32, ge=0)
-        """`free`: tokens that may be written beyond the longest candidate, if there are any."""
+        """`free`: tokens beyond the longest candidate."""
         thinking: Thinking = Thinking()
         """`free`: room for thoughts before the answer of a chat."""
         think_end: str = answers.THINK_END

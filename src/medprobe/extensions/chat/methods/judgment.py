@@ -70,15 +70,15 @@ class Judgment(Method):
         """How it is asked in words: P(true) is the mean over wordings and both orders of words."""
 
         wordings: tuple[Wording, ...] = Field(WORDINGS, min_length=1)
-        """Questions: each with the places `[1]` and `[2]`, the word for true, and the word for
-        false. P(true) is the mean over wordings and both orders of the words."""
+        """Questions with the places `[1]` and `[2]`, and the words for true and false. P(true) is
+        the mean over wordings and both orders of the words."""
         separator: str = Field("\n", min_length=1)
         """Text before and after the question."""
         today: date = prompt_texts.DATE
         """The date for a chat template that asks for one. A server has a clock of its own."""
         within_word_l2r: bool = False
-        """Masked models: also compare likelihoods where each token is masked with the later tokens
-        of its word (Kauf and Ivanova, ACL 2023)."""
+        """Masked models: also mask each token with the later tokens of its word (Kauf and Ivanova
+        2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

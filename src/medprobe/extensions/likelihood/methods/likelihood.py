@@ -77,19 +77,16 @@ class Likelihood(Method):
         the names that decide whether an answer is among them. Consistency and experts' ratings
         need lists; accuracy is the same, and takes a twentieth of the tokens."""
         ranks: bool = False
-        """Record the rank of the best answer among all candidates (`answer_rank`); lists the best
-        names, too."""
+        """Record the best answer's rank among all candidates (`answer_rank`)."""
         shortlist: int = Field(50, ge=0)
-        """Masked models: score only this many names per query, the best by mask average. 0: all
-        names."""
+        """Masked models: score only the best names by mask average. 0: all names."""
         masked: Literal["answer", "prompt"] = "prompt"
-        """Masked models: which tokens are masked in turn, those of the `answer` or of the whole
-        `prompt`."""
+        """Masked models: mask the tokens of the `answer` or of the whole `prompt`."""
         whole_word: bool = True
         """Masked models: score words masked as a whole, too."""
         within_word_l2r: bool = False
-        """Masked models: also score each token with the later tokens of its word masked (Kauf and
-        Ivanova, ACL 2023)."""
+        """Masked models: also mask each token with the later tokens of its word (Kauf and Ivanova
+        2023)."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

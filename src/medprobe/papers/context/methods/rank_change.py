@@ -57,8 +57,8 @@ class RankChange(Method):
         """How entities are ranked. The decoder's settings are those that BioLAMA released."""
 
         rankings: tuple[Ranking, ...] = Field(("candidates",), min_length=1)
-        """By the mean log-probability of all `candidates`, or by their places among the texts of
-        BioLAMA's `decoding`, for which a model fills masks."""
+        """Rank all `candidates` by mean log-probability, or by their places among the texts of
+        BioLAMA's `decoding`."""
         copy_control: bool = True
         """Run the control that only copies from the context, too."""
         masks: int = Field(10, gt=0)
@@ -66,10 +66,9 @@ class RankChange(Method):
         beam: int = Field(5, gt=0)
         """`decoding`: width of the beam."""
         length_normalisation: bool = False
-        """`decoding`: texts of different lengths compete by their mean log-probability per token;
-        otherwise by the sum."""
+        """`decoding`: compare lengths by the mean log-probability per token, else by the sum."""
         bias: Bias = "subtracted"
-        """`decoding`: the bias of the language-model head is `kept`, or `subtracted`."""
+        """`decoding`: the head's bias is `kept`, or `subtracted`."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

@@ -109,11 +109,11 @@ class Classifier(Method):
         lp_ft: FineTuningRecipe | None = None
         """Recipe of the variant `lp-ft`. Empty: the same as for the others."""
         variants: tuple[VariantName, ...] = ("", "hypothesis-only", "always-true")
-        """What is fine-tuned: the empty name is the whole model on premise and hypothesis."""
+        """What is fine-tuned; the empty name is the whole model on both texts."""
         seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
         """Seeds of fine-tuning. Each is a replicate."""
         diseases: PositiveInt | dict[VariantName, PositiveInt] | None = None
-        """Those with the most positives, of all variants or of each one named; unset: all."""
+        """How many diseases, those with the most positives, per variant."""
 
     def __init__(
         self, checkpoint: Path, settings: Settings, engine: EngineParams, seed: int

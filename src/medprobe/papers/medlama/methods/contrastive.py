@@ -68,16 +68,15 @@ class Contrastive(Method):
         sweeps: dict[Swept, Values] = Field({})
         """Values of the section `sweeps` that are probed. Each is a variant."""
         read_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
-        """Further layers to read at `step`, of the whole rewired encoder; 0 is the embeddings.
-        Those that a model lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
+        """Further layers of the rewired encoder to read; 0 is the embeddings. Those that a model
+        lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
         distance: Distance = "l2"
         """Distance between vectors."""
         pooling: Pooling = "cls"
-        """Vector of a text: that of its first token (`cls`), or the `mean` over tokens."""
+        """Vector of a text: its first token's (`cls`), or the `mean`."""
         candidates: Literal["all", "without_subject", "answers", "relation"] = "all"
-        """Names to rank: `all`; `without_subject`: all but the query's subject, unless it is an
-        answer; `answers`: names of type answer; `relation`: the answers of the relation's
-        queries."""
+        """Names to rank: `all`, all `without_subject`, those of type answer (`answers`), or the
+        answers of the `relation`."""
         query_length: int = 128
         """Longest query, in tokens. The paper's 50 cut the slot of a few of MedLAMA's prompts."""
         candidate_length: int = 25

@@ -24,17 +24,17 @@ class RewireSettings(Section):
     """The paper's choice; its first version had a temperature of 0.03 and probed step 150."""
 
     max_sentences: int = Field(10_000, gt=1)
-    """The first so many lines of each set are used, or all of a set that has fewer."""
+    """Lines of each set that are used, at most."""
     layers: int | None = Field(None, gt=0)
-    """The first so many layers are rewired, without those above. Empty: all layers."""
+    """Rewire only the first so many layers. Empty: all layers."""
     mask_ratio: float = Field(0.5, ge=0, le=1)
     """Share of a sentence that is cut off at its end. `released` and `tail` draw the number of
     words, and cut at most one word more."""
     cut: Cut = "released"
-    """Where a sentence is cut: as `released`, one word early; exactly the last words (`tail`); or
-    always the whole share, excluding the full stop (`sentence`), as in the paper's example."""
+    """Where a sentence is cut: one word early (`released`), exactly before the last words (`tail`),
+    or at the whole share without the full stop (`sentence`, the paper's example)."""
     blank: Literal["dropped", "kept"] = "dropped"
-    """Pairs without a query or an answer: `dropped` or `kept`."""
+    """Pairs without a query or an answer are `dropped` or `kept`."""
     max_length: int = Field(48, gt=2)
     """Longest text, in tokens."""
     learning_rate: float = Field(2e-5, gt=0)

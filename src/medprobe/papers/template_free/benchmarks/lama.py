@@ -72,21 +72,19 @@ class Settings(SentenceSettings):
     sets: tuple[DataSetName, ...] = SETS
     """The data sets to build. Leave out those whose files you do not have."""
     sentences: Literal["single", "joined"] = "single"
-    """Sentences of a fact: one query per sentence (`single`), or the list as one text (`joined`).
-    """
+    """One query per sentence of a fact (`single`), or one for all (`joined`)."""
     evidences: Literal["all", "one"] = "all"
     """Query `all` sentences of a fact, or `one`: the first that no rule drops."""
     drop: tuple[DropRule, ...] = ()
-    """Rules that drop a sentence: its object is in the sentence twice, the sentence of a parallel
-    pair does not contain its subject, most raters denied the fact, its prompt or its fact already
-    occurred. The paper drops none."""
+    """Rules that drop a sentence, such as `denied`: most raters denied the fact. The paper drops
+    none."""
     distractors: dict[str, Path] = Field({})
     """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
     them (the paper's Table 6)."""
     families: AliasFamilies | None = None
-    """Also ask each fact of a template-based set under all templates of its relation in
-    `relations.jsonl` and all aliases of its subject (of Google-RE), as the subset `families`, or
-    `t-rex-template-families` and so on where there are several sets. Empty: no families."""
+    """Also ask each template-based fact under all templates of its relation and all aliases of its
+    subject, as the subset `families` (or `t-rex-template-families` and so on). Empty: no
+    families."""
 
 
 @dataclass

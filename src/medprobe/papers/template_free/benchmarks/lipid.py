@@ -61,12 +61,11 @@ class Settings(SentenceSettings):
     )
     """Lists of entities by subset: files below `data/`, one name per line."""
     keywords: Literal["ours", "paper"] | tuple[Keyword, ...] = "ours"
-    """A sentence with one of these keywords is no query: the eleven that the `paper` prints, `ours`
-    with further forms of these such as "suggests", or a list of your own. One with a capital letter
-    occurs as it is written, any other one in any case."""
+    """Keywords that exclude a sentence: the `paper`'s eleven, `ours` with further forms of these,
+    or your own list. One with a capital letter occurs as it is written, any other one in any
+    case."""
     keyword_place: Literal["word", "anywhere"] = "word"
-    """Keywords are whole words (`word`), or any part of a sentence (`anywhere`): "we" then drops
-    "were". The paper does not say which."""
+    """Keywords are whole words (`word`), or match `anywhere`. The paper does not say which."""
 
 
 def build(

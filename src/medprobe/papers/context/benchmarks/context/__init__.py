@@ -50,15 +50,14 @@ class ContextSettings(Section):
     resources: dict[str, Resource]
     """The text resources, by a name of your choice: the form of each, and its path."""
     triples: int = Field(500, gt=0)
-    """At most this many triples per relation, drawn at random from those that a document mentions.
-    """
+    """Triples per relation, drawn from those that a document mentions."""
     documents: int = Field(3, gt=0)
-    """At most this many documents per resource and triple, drawn at random."""
+    """Documents per resource and triple, drawn."""
     max_segments: int = Field(10, gt=1)
-    """At most this many segments per context."""
+    """Segments per context, at most."""
     random_draws: int = Field(1, gt=0)
-    """Knowledge-random contexts of each document and triple, each with an order of its own. Their
-    steps count as those of one context, and the report has the deviation over draws."""
+    """Knowledge-random contexts per document and triple. Their steps count as those of one context,
+    and the report has the deviation over draws."""
     window: int = Field(300, gt=0)
     """Longest input, in words and punctuation marks. 300 of them are at most some 512 tokens."""
 
@@ -69,7 +68,7 @@ class Settings(ContextSettings):
     relations: dict[str, Relation]
     """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
     obsolete: bool = False
-    """Also take facts that their vocabulary has withdrawn (SUPPRESS of MRREL is not `N`)."""
+    """Also take withdrawn facts (SUPPRESS is not `N`)."""
 
 
 def build(

@@ -52,30 +52,26 @@ class DiskneSettings(Section):
     targets: tuple[str, ...] | None = None
     """CUIs of the diseases to test. Empty: all that can be tested."""
     positives: int = Field(2, gt=0)
-    """A disease is tested and reported in a category if it has at least this many positive
-    examples there."""
+    """Positive examples that a disease needs to be tested in a category."""
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the training examples that validates."""
     match: Match = "forms"
-    """How mentions of a disease are found: by the `forms` of its names, or as `substrings`, as the
-    released code does."""
+    """Find mentions of a disease by the `forms` of its names, or as `substrings`, as released."""
     shared_premises: bool = False
-    """Whether a premise that is tested may also be trained on with another disease."""
+    """A tested premise may train another disease."""
     descendants: Literal["train", "leave out"] = "train"
-    """Examples that mention a descendant of the tested disease in the vocabulary: they `train`, as
-    the paper's rule has it, or `leave out` those too. A descendant is then never trained on: an
-    example of pneumonia teaches about disorders of the lung."""
+    """Examples that mention a descendant of the tested disease: `train` on them, as in the paper,
+    or `leave out`. A descendant is then never trained on: an example of pneumonia teaches about
+    disorders of the lung."""
     split: Literal["pairs", "released"] = "pairs"
     """How examples are divided: by `pairs`, or by rows as `released`."""
     hypothesis: Literal["preferred", "surface"] = "preferred"
-    """Name of the disease in the hypothesis: the UMLS `preferred` name, or the `surface` form in
-    the text, as the released code has it."""
+    """The disease in the hypothesis: its UMLS `preferred` name, or the `surface` form in the text,
+    as released."""
     unknown_pairs: MissingRule = "error"
-    """Pair ids that are in no file of MedNLI or MEDIQA-NLI: stop with an `error`, or `leave out`.
-    """
+    """Unknown pair ids: stop with an `error`, or `leave out`."""
     unnamed: MissingRule = "error"
-    """Diseases without a name in the UMLS and in the annotated text: stop with an `error`, or
-    `leave out`."""
+    """Diseases without any name: stop with an `error`, or `leave out`."""
 
 
 def read_pairs(data: Path) -> tuple[pd.DataFrame, list[counts.CountRow]]:

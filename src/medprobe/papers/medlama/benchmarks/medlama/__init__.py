@@ -43,10 +43,10 @@ class Settings(MedlamaSettings):
     max_answers: int = Field(10, gt=0)
     """Queries with more answers are dropped."""
     obsolete: bool = False
-    """Also take relations that their vocabulary has withdrawn (SUPPRESS of MRREL is not `N`)."""
+    """Also take withdrawn relations (SUPPRESS is not `N`)."""
     families: ConceptFamilies | None = None
-    """Also ask each query of `full` under further wordings, which are ours and not of the paper,
-    and further names of its subject, as the subset `families`. Empty: no families."""
+    """Also ask each query of `full` in further wordings (ours) and under further names of its
+    subject, as the subset `families`. Empty: no families."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

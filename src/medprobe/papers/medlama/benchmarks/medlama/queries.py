@@ -46,15 +46,14 @@ class MedlamaSettings(Section):
     per_relation: int = Field(1000, gt=0)
     """Queries drawn per relation; all if the relation has fewer."""
     candidates: Literal["drawn", "all"] = "drawn"
-    """Names to rank: those of the `drawn` queries, as in the paper, or of `all` of the relations'
-    queries, so that ranks do not depend on how many are drawn."""
+    """Names to rank: those of the `drawn` queries, as in the paper, or of `all` queries of the
+    relations."""
     prompts: Literal["human", "default"] = "human"
-    """Prompts written by `human` authors, or the `default` ones made of the relation's name."""
+    """Prompts by `human` authors, or `default` ones from the relation's name."""
     hardness: HardnessRule = "released"
-    """How overlap of subject and answers is measured: as `released`, or by the package
-    `rouge_score`."""
+    """Measure overlap as `released`, or by the package `rouge_score`."""
     max_match: float = 0.1
-    """A hard query has a smaller share than this of answers that are part of the subject's name."""
+    """A hard query has fewer than this share of answers in the subject's name."""
     max_rouge_l: float = 0.1
     """A hard query also has a smaller mean ROUGE-L than this."""
     natural_names: bool = False
@@ -62,8 +61,8 @@ class MedlamaSettings(Section):
     min_queries: int = Field(0, ge=0)
     """Drop relations with fewer queries than this."""
     families: FamilySettings | None = None
-    """Also ask each query of `full` under further wordings, which are ours and not of the paper, as
-    the subset `families`. Empty: no families."""
+    """Also ask each query of `full` in further wordings (ours), as the subset `families`. Empty: no
+    families."""
 
     @field_validator("relations")
     @classmethod
