@@ -12,6 +12,7 @@ from dvc.repo import Repo
 from helpers import ROOT
 from helpers.project import environment
 from medprobe.core.params import Params, load_params
+from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.artifacts import artifacts
 from medprobe.pipeline.init import params_text
 from medprobe.pipeline.outdated import write_outdated
@@ -82,3 +83,19 @@ def test_a_model_that_is_added_gets_its_entry(
     Path("params.yaml").write_text(yaml.safe_dump(content))
     assert write_outdated([]) and not write_outdated([])
     assert [*yaml.safe_load(Path("dvc.yaml").read_text())["artifacts"]] == ["small"]
+
+
+def test_stages_of_your_own_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the line verbatim; one that was added above it is moved there."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text(params_text())
+    pipeline.write()
+    text = Path("dvc.yaml").read_text()
+    below = "  # mine\n  copy:\n    cmd: medprobe export leaderboard\n"
+    above = "  upload:\n    cmd: ./upload reports\n\n    deps: [reports]\n"
+    edited = text.replace("  # The checkpoints.\n", f"{above}  # The checkpoints.\n") + below
+    Path("dvc.yaml").write_text(edited)
+    for _ in range(2):
+        pipeline.write()
+        assert Path("dvc.yaml").read_text() == text + above + below
+    assert {"upload", "copy"} < {*yaml.safe_load(Path("dvc.yaml").read_text())["stages"]}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -78,7 +79,7 @@ def test_nothing_is_left_where_nothing_changed() -> None:
 def test_what_changed_and_what_is_behind_it_is_left() -> None:
     Path("code").write_text("other code")
     assert find_stale_stages() == {
-        "train": Stage("now", "cp code trained", ()),
+        "train": Stage("now", "cp code trained", (), ("code",)),
         "probe": Stage("after train", PROBE, ("train",)),
     }
 
@@ -115,15 +116,17 @@ def test_data_may_be_pinned_source_by_source() -> None:
     Path("data/more").unlink()
     Path("data/more").write_text("other facts")
     assert describe_data() == "the files in data/ are not those in data/more.dvc"
-    assert find_stale_stages() == {"data/more.dvc": Stage("now", None, ())}
+    assert find_stale_stages() == {
+        "data/more.dvc": Stage("now", None, (), ("data/more (modified)",))
+    }
 
 
 def test_changed_data_are_taken_down_first() -> None:
     """They are a stage without a command."""
     Path("data/facts").write_text("other facts")
     assert find_stale_stages() == {
-        "data.dvc": Stage("now", None, ()),
-        "build": Stage("now", "cp data/facts built", ("data.dvc",)),
+        "data.dvc": Stage("now", None, (), ("data (modified)",)),
+        "build": Stage("now", "cp data/facts built", ("data.dvc",), ("data/facts",)),
         "probe": Stage("after build", PROBE, ("build",)),
     }
 
@@ -138,8 +141,8 @@ def test_outputs_that_the_cache_lost_are_stored_again_and_not_made_again(
     Path("trained").unlink()
     Path("trained").write_text("edited")
     stale = {
-        "train": Stage("now", "cp code trained", ()),
-        "probe": Stage("now", PROBE, ("train",)),
+        "train": Stage("now", "cp code trained", (), ("trained (not in cache)",)),
+        "probe": Stage("now", PROBE, ("train",), ("trained", "probed (not in cache)")),
     }
     assert find_stale_stages(tidy=True) == stale
     lost = "DVC's cache had no outputs of 2 stages, and has them again: they are as in dvc.lock\n"
@@ -156,13 +159,15 @@ def test_outputs_that_the_cache_lost_are_stored_again_and_not_made_again(
 def test_an_output_that_is_gone_like_the_cache_is_made_again() -> None:
     shutil.rmtree(".dvc/cache")
     Path("probed").unlink()
-    assert find_stale_stages(tidy=True) == {"probe": Stage("now", PROBE, ())}
+    assert find_stale_stages(tidy=True) == {
+        "probe": Stage("now", PROBE, (), ("probed (not in cache)",))
+    }
 
 
 def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lists = {Path(f"outputs/code/{name}.txt"): name for name in ("train", "probe")}
+    lists = {Path(f"outputs/code/{name}.txt"): "1  a.py\n2  b.py\n" for name in ("train", "probe")}
 
     def write(texts: dict[Path, str]) -> None:
         for path, text in texts.items():
@@ -175,13 +180,16 @@ def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(
         repo.reproduce()
     Path("src/code.py").write_text("x = 2")
     monkeypatch.setattr(pipeline, "code_lists", lambda: lists)
-    assert find_stale_stages() == {"code": Stage("now", "true", ())}
-    changed = {**lists, Path("outputs/code/probe.txt"): "probe, changed"}
+    code = Stage("now", "true", (), ("src",))
+    assert find_stale_stages() == {"code": code}
+    changed = {**lists, Path("outputs/code/probe.txt"): "1  a.py\n3  b.py\n4  c.py\n"}
     monkeypatch.setattr(pipeline, "code_lists", lambda: changed)
-    assert find_stale_stages() == {
-        "code": Stage("now", "true", ()),
-        "probe": Stage("now", "touch probed", ("code",)),
-    }
+    probe = Stage("now", "touch probed", ("code",), ("b.py", "c.py"))
+    assert find_stale_stages() == {"code": code, "probe": probe}
+    write(changed)  # as the stage `code` does: what a stage ran with is in DVC's cache
+    with Repo() as repo:
+        repo.reproduce("code")
+    assert find_stale_stages() == {"probe": replace(probe, needs=())}
 
 
 def test_what_dvc_cannot_read_is_one_line() -> None:

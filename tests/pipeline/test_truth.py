@@ -143,6 +143,13 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     ],
     f"{SRC}/papers/context/metrics/ucm.py": ["score", "significance", "track", "compare"],
     f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
+    f"{SRC}/papers/medlama/settings/sweeps.py": [  # a section: who uses it
+        *("validate-sentences@*", "rewire@*", "rewire-none@*", "probe-masked@*"),
+    ],
+    f"{SRC}/papers/medlama/expectations/medlama.py": ["validate-medlama@*", "validate-context@*"],
+    f"{SRC}/gate/expectations/families.py": [  # suites that name them
+        *("validate-medlama@*", "validate-biolama@*", "validate-lama@*"),
+    ],
     f"{SRC}/sample/training.py": ["train*"],
     f"{SRC}/cli/results.py": [],
     f"{SRC}/core/benchmark_statistics.py": ["build-*", "track", "compare"],
@@ -220,7 +227,7 @@ def changed_paths(repo: Repo) -> dict[str, set[Path]]:
 def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: str) -> None:
     folders = {Path(name), *Path(name).parents}
     names = {stage for stage, paths in changed_paths.items() if paths & folders}
-    lists_code = {"code"} if name.startswith(SRC) else set()
+    lists_code = {"code"} if name.startswith((SRC, "expectations")) else set()
     assert names == matching(repo, FILES[name]) - {"code"} | lists_code
 
 

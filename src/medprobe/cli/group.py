@@ -67,7 +67,7 @@ def _plugins(*kinds: str) -> dict[str, Plugin]:
     """The plugins of the kinds `commands` and `stages`, by the names of their commands.
 
     Their files define `COMMAND`. That of a stage also takes `params`, and the file may say by
-    `USES` which plugins the stage uses, as `core.code.closure` asks. The other files name by
+    `uses` which plugins the stage uses, as `core.code.closure` asks. The other files name by
     `HEADING` the one of HEADINGS below which the help lists the command.
     """
     plugins = {name: found for kind in kinds for name, found in find_plugins(kind).items()}
@@ -77,14 +77,14 @@ def _plugins(*kinds: str) -> dict[str, Plugin]:
 def _stage_command(plugin: Plugin) -> click.Command:
     """The command of a stage, which runs with the code that DVC has recorded for it."""
     command: click.Command = copy.copy(load(plugin, "COMMAND", click.Command))
-    run, uses = command.callback, vars(load_module(plugin)).get("USES", {})
+    run, uses = command.callback, vars(load_module(plugin)).get("uses", dict)
     assert run
 
     def stage(**options: Any) -> None:
         from medprobe.core.stage_code import checked_code
 
         params = load_params(required=True)
-        with checked_code(plugin.name, **uses):
+        with checked_code(plugin.name, **uses()):
             run(params=params, **options)
 
     command.callback = stage

@@ -69,7 +69,7 @@ def build(benchmark: str) -> None:
     params = check.loaded()
     builder = params.builder(benchmark)
     with (
-        checked_code("build", builder, benchmarks=[builder]),
+        checked_code("build", builder, benchmarks=[builder], expectations=[]),
         open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
     ):
         run(benchmark, params, executor)
@@ -79,12 +79,14 @@ def build(benchmark: str) -> None:
 @add_options("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
+    from medprobe.gate.suites import plugins_of
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.validate import validate as run
 
     params = check.loaded()
     builder = params.builder(benchmark)
-    with checked_code("validate", builder, benchmarks=[builder]):
+    plugins = {"benchmarks": [builder], "expectations": plugins_of(builder)}
+    with checked_code("validate", builder, **plugins):
         run(benchmark, params)
 
 

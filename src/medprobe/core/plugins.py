@@ -36,7 +36,7 @@ class Kind(NamedTuple):
     Attributes:
         finder: the module that finds plugins of this kind. Code that imports it runs them all,
             or those that the caller names (`core.code.closure`). Empty: no number follows from
-            them, as they check, describe or bring in.
+            them, as they check, describe or bring in; or they are imported where they are used.
         folder: where the kernel's own plugins are, below the package. Other places have them in
             the folder of the kind's name. Empty: the kernel has none.
         defines: how the text of a file shows that it is a plugin, as the kernel's folders have
@@ -59,7 +59,7 @@ KINDS: Final = {
     "sections": Kind("medprobe.report.sections", "report/sections", "\nSECTION = "),
     "stages": Kind("medprobe.pipeline.dvc_yaml", "pipeline/stages"),
     "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
-    "settings": Kind("medprobe.core.params", ""),
+    "settings": Kind("", ""),
     "imports": Kind("", ""),
     "commands": Kind("", ""),
     "published": Kind("medprobe.core.papers", "", suffix=".yaml"),

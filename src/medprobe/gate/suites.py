@@ -16,6 +16,7 @@ error.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,8 @@ from pydantic import Field
 
 from medprobe import gate as quality
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.places import EXPECTATIONS
+from medprobe.core.plugins import find_plugins
 from medprobe.core.settings import Section, parse_section
 
 
@@ -85,6 +88,17 @@ def folders(folder: Path) -> list[Path]:
     files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("[!.]*.json")]
     like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
     return [folder, *sorted(like - {folder})]
+
+
+def plugins_of(builder: str) -> list[str]:
+    """Return the plugins that define what the suites of a builder expect, by name."""
+    files = [file for folder in folders(EXPECTATIONS / builder) for file in folder.glob("*.json")]
+    expected = {*re.findall(r'"(expect_\w+)"', "".join(file.read_text("utf-8") for file in files))}
+    defined = {
+        name: re.findall(r"^def (expect_\w+)\(", plugin.path.read_text("utf-8"), re.MULTILINE)
+        for name, plugin in find_plugins("expectations").items()
+    }
+    return [name for name, names in defined.items() if expected.intersection(names)]
 
 
 def _read(path: Path, settings: Mapping[str, Any]) -> Suite:

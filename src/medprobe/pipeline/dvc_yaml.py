@@ -5,8 +5,7 @@ of each method, and what stands for the code on which a stage's numbers depend. 
 a list of the files that the stage imports, with their hashes; the stage `code` writes it. In a
 project outside a clone, it is requirements.lock, which is written too, with the installed versions.
 For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
-hash of its code. A plugin of the project itself is named by its files. The models that params.yaml
-trains follow the stages.
+hash of its code. A plugin of the project itself is named by its files.
 """
 
 import json
@@ -36,13 +35,15 @@ from medprobe.core.params import MODEL_KINDS, find_settings, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
 from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
-from medprobe.gate.suites import folders
+from medprobe.gate.suites import folders, plugins_of
 from medprobe.pipeline.artifacts import artifacts
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
 WIDTH: Final = 100
+OWN: Final = "\n  # Stages of your own: what is below this line stays as it is.\n"
+BLOCK: Final = re.compile(r"^  [\w-]+:.*\n(?:(?:    .*| *)\n)*", re.MULTILINE)  # of a stage
 CHECKING: Final = [  # the code on which the stage `check` depends
     (SOURCES / "core" / name).as_posix()
     for name in ("files.py", "params.py", "places.py", "settings.py")
@@ -110,9 +111,20 @@ def plugin_locks() -> dict[Path, str]:
 
 
 def text() -> str:
-    """Render dvc.yaml: the stages from the template, and the models that params.yaml trains."""
-    stages = _render(code, lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)])
-    return f"{stages}\n{artifacts(load_params())}"
+    """Render dvc.yaml: the models that params.yaml trains, and the stages.
+
+    Stages below the line `OWN` stay as they are. One that a person has added above it is moved
+    there, if it runs no `medprobe`.
+    """
+    generated = _render(
+        code,
+        lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
+        artifacts(load_params()),
+    )
+    before, _, own = (_read(PIPELINE) or "").partition(OWN)
+    stages = BLOCK.findall(before.partition("\nstages:\n")[2])
+    added = [stage for stage in stages if "cmd:" in stage and "medprobe " not in stage]
+    return "".join([generated, OWN, *added, own])
 
 
 def code_lists() -> dict[Path, str]:
@@ -148,12 +160,15 @@ def write_code_lists() -> None:
             (scratch / path.name).write_text(content, encoding="utf-8")
 
 
-def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]]) -> str:
+def _render(
+    code_of: Callable[..., list[str]], suites: Callable[[str], list[str]], trained: str = ""
+) -> str:
     """Fill in the template.
 
     Args:
         code_of: Returns the paths that stand for the code of a stage, as `code` does.
         suites: Returns the folders of the suites of a builder.
+        trained: The section `artifacts`.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -179,12 +194,14 @@ def _render(code_of: Callable[..., list[str]], suites: Callable[[str], list[str]
         checked=CHECKED.as_posix(),
         named=NAMED.as_posix(),
         lower_case=LOWER_CASE.as_posix(),
-        code_files=[SOURCES.as_posix(), *_plugins_of_all_kinds()] if _is_clone() else [],
+        code_files=_listed_files() if _is_clone() else [],
         code_folder=CODE.as_posix(),
         code=code_of,
         sources=lambda names: [f"data/{name}" for name in names],
         yaml_list=yaml_list,
         suites=suites,
+        artifacts=trained,
+        plugins_of=plugins_of,
         reads=lambda plugins: [*dict.fromkeys(x for plugin in plugins for x in plugin.READS)],
         sections_of=lambda plugins: [
             *dict.fromkeys(x for plugin in plugins for x in plugin.PARAMS)
@@ -216,12 +233,13 @@ def code(stage: str, name: str = "", **plugins: list[str]) -> list[str]:
     return [*dict.fromkeys(path.as_posix() for path in (*dependencies, *locks))]
 
 
-def _plugins_of_all_kinds() -> list[str]:
-    """The files of the project's own plugins, and the locks of installed plugins."""
+def _listed_files() -> list[str]:
+    """What the lists of code follow from: the package, the suites, and plugins from outside."""
+    suites = [EXPECTATIONS] if EXPECTATIONS.is_dir() else []
     plugins = [plugin for kind in KINDS for plugin in find_outside_plugins(kind).values()]
     files = {path for plugin in plugins if not plugin.lock for path in plugin_files(plugin)}
     locks = {plugin.lock for plugin in plugins if plugin.lock}
-    return sorted(path.as_posix() for path in files | locks)
+    return [path.as_posix() for path in (SOURCES, *suites, *sorted(files | locks))]
 
 
 def yaml_list(names: list[str], indent: int) -> str:

@@ -14,7 +14,8 @@ from medprobe.pipeline.outdated import write_outdated
 from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
-CERTAIN: Final = "These stages run: their code, parameters or inputs have changed."
+CERTAIN: Final = "These stages run, because what is named behind them has changed."
+SHOWN: Final = 5  # changes of a stage; --json has all
 POSSIBLE: Final = "These stages run only if a stage above changes their inputs."
 
 
@@ -37,6 +38,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             {
                 "stage": name,
                 "after": stages[name].reason.removeprefix("after ") if name in possible else None,
+                "changes": stages[name].changes,
                 "seconds": times[name],
             }
             for name in [*certain, *possible]
@@ -49,12 +51,24 @@ def plan(params: Params, *, as_json: bool = False) -> None:
         if names:
             print(title)
             for name in names:
-                reason = stages[name].reason if stages[name].reason != "now" else ""
+                reason = describe_reason(stages[name])
                 notes = [note for note in (reason, requests(stages[name], params)) if note]
                 print(format_line(name.ljust(width), times[name], notes))
             print(summary([times[name] for name in names], verb), end="\n\n")
     if not stages:
         print("All stages are up to date.")
+
+
+def describe_reason(stage: Stage) -> str:
+    """Say why a stage runs.
+
+    >>> describe_reason(Stage("now", "", (), ("src/medprobe/engine/soft.py", "seed")))
+    'src/medprobe/engine/soft.py, seed'
+    """
+    if stage.reason != "now":
+        return stage.reason
+    more = len(stage.changes) - SHOWN
+    return ", ".join(stage.changes[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def requests(stage: Stage, params: Params) -> str:

@@ -1,8 +1,10 @@
 """The stages that `dvc repro` would run, as far as DVC knows beforehand."""
 
+import hashlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import dvc_records, places
@@ -20,6 +22,7 @@ class Stage:
     reason: str  # "now", or "after …", a stage that may change its inputs
     cmd: Any  # a command or several, as in dvc.yaml
     needs: tuple[str, ...]  # the stages to run on which it depends directly
+    changes: tuple[str, ...] = ()  # the files, parameters and outputs that have changed, if "now"
 
     @property
     def options(self) -> dict[str, str]:
@@ -90,8 +93,10 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
             uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
             if tidy and uncached:
                 _store(repo, uncached)
-            names = {stage.addressing for stage in uncached}
-            return _stale_stages(repo, {stage.addressing for stage in changed} - names)
+            stored = {stage.addressing for stage in uncached}
+            return _stale_stages(
+                repo, {name: entries for name, entries in status.items() if name not in stored}
+            )
     except DvcException as error:
         raise _dvc_error(error) from None
 
@@ -158,38 +163,77 @@ def _store(repo: Any, stages: list[Any]) -> None:
     print(f"DVC's cache had no outputs of {count}, and has them again: they are as in dvc.lock")
 
 
-def _stale_stages(repo: Any, changed: set[str]) -> dict[str, Stage]:
-    """Return the changed stages, and the stages that depend on them."""
+def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
+    """Return the stages that DVC's status names, and the stages that depend on them."""
     from networkx import ancestors
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    if CODE_STAGE in changed:
-        changed = changed | _stages_of_changed_code(repo)
-    reasons = dict.fromkeys(sorted(changed), "now")
-    for name in sorted(changed - {CODE_STAGE}):
-        for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
-            reasons.setdefault(dependent.addressing, f"after {name}")
+    code = _changed_code(repo, made_again=CODE_STAGE in status)
+    changes = {
+        name: _changes(stages[name], status.get(name, ()), code.get(name, ()))
+        for name in sorted(status.keys() | code.keys())
+        if name in stages
+    }
+    reasons = dict.fromkeys(changes, "now")
+    for name in changes:
+        if name != CODE_STAGE:  # its lists are compared
+            for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
+                reasons.setdefault(dependent.addressing, f"after {name}")
     stale = {}
     for name, stage in stages.items():
         if name in reasons:
             needs = (need.addressing for need in graph[stage])
             stale_needs = tuple(need for need in needs if need in reasons)
-            stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
+            stale[name] = Stage(reasons[name], stage.cmd, stale_needs, changes.get(name, ()))
     return stale
 
 
-def _stages_of_changed_code(repo: Any) -> set[str]:
-    """Return the stages whose lists of code the stage `code` will change."""
-    from medprobe.pipeline.dvc_yaml import code_lists
+def _changes(stage: Any, status: Sequence[Any], code: Collection[str]) -> tuple[str, ...]:
+    """What has changed since a stage ran: files of code, parameters, data, outputs."""
+    if stage.deps and not any(dependency.hash_info for dependency in stage.deps):
+        return ("it has not run yet",)
+    names = [*code]
+    for entry in status:
+        if not isinstance(entry, dict):
+            names.append(str(entry).removeprefix("changed "))  # such as its command
+            continue
+        for path, state in entry.get("changed deps", {}).items():
+            if isinstance(state, dict):  # parameters
+                names += state
+            elif Path(path).parent != places.CODE:
+                names.append(path)
+        names += [f"{path} ({state})" for path, state in entry.get("changed outs", {}).items()]
+    return tuple(names)
 
-    changed = {
-        str(path.resolve())
-        for path, text in code_lists().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    }
-    return {
-        stage.addressing
-        for stage in repo.index.stages
-        if any(dependency.fs_path in changed for dependency in stage.deps)
-    }
+
+def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
+    """Return the stages whose lists of code differ from what they ran with, and the files.
+
+    Args:
+        repo: DVC's.
+        made_again: whether the stage `code` will write the lists again.
+    """
+    if made_again:
+        from medprobe.pipeline.dvc_yaml import code_lists
+
+        lists = {str(path.resolve()): text for path, text in code_lists().items()}
+    else:
+        lists = {str(path.resolve()): _text(path) for path in places.CODE.glob("*.txt")}
+    changed: dict[str, list[str]] = {}
+    for stage in repo.index.stages:
+        for dependency in stage.deps:
+            if (new := lists.get(dependency.fs_path)) is None:
+                continue
+            md5 = dependency.hash_info.value if dependency.hash_info else ""
+            if md5 == hashlib.md5(new.encode(), usedforsecurity=False).hexdigest():
+                continue
+            stored = Path(repo.cache.local.oid_to_path(md5)) if md5 else Path(dependency.fs_path)
+            old = _text(stored if stored.is_file() else Path(dependency.fs_path))
+            lines = {*old.splitlines()} ^ {*new.splitlines()}
+            changed[stage.addressing] = sorted({line.split()[-1] for line in lines})
+    return changed
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

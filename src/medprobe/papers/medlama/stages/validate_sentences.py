@@ -1,6 +1,6 @@
 """Stage `validate-sentences`: the gate. Nothing is rewired on a sentence set that fails it."""
 
-from typing import Any, Final
+from typing import Final
 
 import click
 import pandas as pd
@@ -8,6 +8,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
+from medprobe.gate.suites import plugins_of
 from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
 from medprobe.pipeline.stages.validate import run_gate
 
@@ -53,5 +54,9 @@ def command(params: Params, sentence_set: str) -> None:
     validate_sentences(sentence_set, params)
 
 
-USES: Final[dict[str, Any]] = {"benchmarks": []}
+def uses() -> dict[str, list[str]]:
+    """The plugins that the stage uses."""
+    return {"benchmarks": [], "expectations": plugins_of("sentences")}
+
+
 COMMAND: Final = command
