@@ -110,14 +110,13 @@ def test_text_of_the_data_is_shown_only_where_it_may_be(
 
 
 def test_a_failing_gate_leaves_no_verdict_of_before(tmp_path: Path) -> None:
-    passed = tmp_path / "outputs/validation/drugs/passed"
+    passed = tmp_path / "outputs/passed/drugs"
     assert run(tmp_path, GOOD, candidates())["success"]
     assert passed.read_text() == "passed\n"
     with pytest.raises(BadInput):
         run(tmp_path, [query("a", prompt="no slot")], candidates())
     assert not passed.exists()
     run(tmp_path, GOOD, candidates())
-    passed.with_name("index.html").unlink()
     (tmp_path / "outputs/benchmarks/drugs/queries.parquet").unlink()
     with pytest.MonkeyPatch.context() as patch, pytest.raises(BadInput, match="no such table"):
         patch.chdir(tmp_path)
@@ -131,7 +130,7 @@ def test_a_warning_is_shown_and_stops_nothing(
     masked = [query(name, prompt=f"drug {name} [MASK] treats [Y] .") for name in "ab"]
     assert run(tmp_path, masked, candidates())["success"]
     out = tmp_path / "outputs/validation/drugs"
-    assert (out / "passed").read_text() == "passed\n"
+    assert (tmp_path / "outputs/passed/drugs").read_text() == "passed\n"
     assert "warning: outputs/benchmarks/drugs/queries.parquet" in capsys.readouterr().out
     assert "1 warning" in (out / "index.html").read_text()
 

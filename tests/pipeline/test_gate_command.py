@@ -112,8 +112,8 @@ def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Pat
     assert "data/tables/empty.csv, line 3: object is " in page(project, "empty")
     assert "row 2, treats/B" in page(project, "twice")
     assert "checks that must pass did" in page(project, "good")
-    assert (project / "outputs/validation/good/passed").is_file()
-    assert not list(project.glob("outputs/validation/[!g]*/passed"))
+    assert (project / "outputs/passed/good").is_file()
+    assert [path.name for path in project.glob("outputs/passed/*")] == ["good"]
 
 
 def test_the_page_of_a_broken_row_takes_the_place_of_an_earlier_one(project: Path) -> None:
@@ -122,7 +122,7 @@ def test_the_page_of_a_broken_row_takes_the_place_of_an_earlier_one(project: Pat
     assert code == 2
     assert "build-table@good: data/tables/good.csv, line 3: object is " in out
     assert "data/tables/good.csv, line 3: object is " in page(project, "good")
-    assert not (project / "outputs/validation/good/passed").exists()
+    assert not (project / "outputs/passed/good").exists()
     write_tables(project, good=GOOD)
     code, out = run_workflow(project)
     assert code == 0, out

@@ -31,7 +31,7 @@ stages:
   validate-biolama:
     cmd: medprobe validate --benchmark biolama
     deps: [outputs/benchmarks/biolama, expectations]
-    outs: [outputs/validation/biolama/passed]
+    outs: [outputs/passed/biolama]
 """
 TRAIN = Path("data/biolama/ctd/triples_processed/CD1/train.jsonl")
 Project = Callable[..., Path]
@@ -118,7 +118,7 @@ def test_pinned_data_that_are_broken_are_fetched_and_stopped(project: Project) -
     code, out = gate(folder := project(leak=True))
     assert code != 0
     assert "expect_facts_to_be_absent_from_table" in out
-    assert not (folder / "outputs/validation/biolama/passed").exists()
+    assert not (folder / "outputs/passed/biolama").exists()
     page = (folder / "outputs/validation/biolama/index.html").read_text()
     leaked = json.loads((folder / TRAIN).read_text().splitlines()[-1])
     assert leaked["uuid"] in out and leaked["uuid"] in page
@@ -141,7 +141,7 @@ def test_without_a_remote_the_gate_says_so_and_checks_the_sample_world(project: 
     assert code == 0, out
     assert "::notice::no DVC remote" in out
     assert "data.dvc: did not name the data in data/" in out
-    assert (folder / "outputs/validation/biolama/passed").is_file()
+    assert (folder / "outputs/passed/biolama").is_file()
 
 
 def test_workflows_are_well_formed() -> None:

@@ -79,14 +79,13 @@ def build(benchmark: str) -> None:
 @add_options("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
-    from medprobe.gate.suites import plugins_of
     from medprobe.pipeline import check
+    from medprobe.pipeline.stages.validate import uses
     from medprobe.pipeline.stages.validate import validate as run
 
     params = check.loaded()
     builder = params.builder(benchmark)
-    plugins = {"benchmarks": [builder], "expectations": plugins_of(builder)}
-    with checked_code("validate", builder, **plugins):
+    with checked_code("validate", builder, **uses(builder)):
         run(benchmark, params)
 
 

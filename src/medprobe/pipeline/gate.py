@@ -101,6 +101,7 @@ def _write_page(stage: Stage, error: str) -> None:
     folder = places.VALIDATION / command.removeprefix(GATE).removeprefix("-") / name
     if command == "build":
         folder = places.VALIDATION / name
+        (places.PASSED / name).unlink(missing_ok=True)  # the gate does not run
     if command.startswith(GATE) and (folder / "index.html").is_file():
         return
     if command == "build" or command.startswith(GATE):

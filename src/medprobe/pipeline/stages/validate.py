@@ -19,6 +19,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
+from medprobe.gate.suites import plugins_of
 
 RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
 
@@ -61,6 +62,11 @@ def validate(name: str, params: Params) -> None:
         out=places.VALIDATION / name,
         passed=passed,
     )
+
+
+def uses(builder: str) -> dict[str, list[str]]:
+    """The plugins that the gate of a builder's benchmarks uses."""
+    return {"benchmarks": [builder], "expectations": plugins_of(builder)}
 
 
 def run_gate(
