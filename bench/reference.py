@@ -74,8 +74,7 @@ def params_page() -> str:
     lines += ["```yaml", "benchmarks: {<builder>: {<benchmark>: {<setting>: <value>}}}", "```", ""]
     builders = {name: benchmarks.find(name).settings for name in benchmarks.list_names()}
     for name, settings in builders.items():
-        description = benchmarks.find(name).metadata.description.removesuffix("?")
-        lines += [f"### {name}", "", f"{description[0].upper()}{description[1:]}.", ""]
+        lines += [f"### {name}", ""]
         lines += _differences(settings, dict(_before(builders, name)))
         if name == "context":
             for part, section in CONTEXT.items():
@@ -89,7 +88,7 @@ def params_page() -> str:
     ]
     probes = {name: methods.find(name).Settings for name in methods.list_names()}
     for name, settings in probes.items():
-        lines += [f"### {name}", "", f"Kinds of model: {', '.join(methods.find(name).KINDS)}.", ""]
+        lines += [f"### {name}", ""]
         lines += _differences(settings, dict(_before(probes, name)))
     return "\n".join(lines).rstrip() + "\n"
 
