@@ -1,7 +1,6 @@
 """Queries a second of the methods, and names encoded, against straightforward implementations.
 
     python -m bench.methods           # a few minutes on two free cores
-    python -m bench.methods --full    # likelihood over all 25,000 candidates, not the longest only
 
 Models have random weights and the sizes of BERT-base, GPT-2 and T5-base; names and prompts are as
 long as MedLAMA's. Straightforward is: one query at a time, one row a candidate or beam, the head
@@ -12,10 +11,9 @@ the number of rows ("scaled").
 import argparse
 import multiprocessing
 import random
-import resource
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from medprobe.engine.encode import encode
 from medprobe.engine.load import load, use_threads
 from medprobe.engine.training_state import StateFile
 from medprobe.extensions.chat import prompt_texts, writing
-from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods import Task
 from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
@@ -38,9 +35,7 @@ from medprobe.methods.optiprompt import Optiprompt
 from medprobe.methods.xfactr import Xfactr
 
 CANDIDATES = 5_000  # for mask average
-MANY = 25_000  # for likelihood's memory
 NAMES, LENGTH = 1024, 25  # to encode, each of so many tokens at most
-GIB = 2**30
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -250,39 +245,6 @@ def bench_answering(folder: Path) -> Figure:
     return "answering", count, ours, theirs, f"`generate`, prompts of {read} tokens read ten times"
 
 
-def bench_likelihood(folder: Path, full: bool) -> Figure:
-    offered = candidates(MANY)["name"].tolist()
-    longest = sorted(offered, key=len)[-600:]
-    sample = random.Random(0).sample(offered, 240)
-    method = Likelihood(folder, Likelihood.Settings(lists=True), CPU, 0)
-    query_table = queries(1)
-
-    def rank(chosen: Sequence[str]) -> None:
-        offered = pd.DataFrame({"name": chosen, "type": ""})
-        method.predict(Task("bench", query_table, offered, 10), "")
-
-    rank(sample[:24])
-    sample = seconds(lambda: rank(sample)) * MANY / 240
-    whole = seconds(lambda: rank(offered if full else longest))
-    ours = whole if full else sample
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / GIB
-    slow = plain(folder, "causal")
-    tokenizer, model = slow.tokenizer, slow.model
-
-    def straightforward() -> None:
-        for answer in sample[:24]:
-            text = "<|endoftext|>" + query_table["prompt"][0].replace("[Y]", answer)
-            ids = tokenizer(text, return_tensors="pt")["input_ids"]
-            with torch.no_grad():
-                model(ids).logits.log_softmax(-1)[0, :-1].gather(1, ids[0, 1:, None])
-
-    theirs = seconds(straightforward) * MANY / 24
-    measured = f"{MANY:,} candidates" if full else f"the longest 600 of {MANY:,}"
-    scaled = "scaled from 24 rows" if full else "both scaled (from 240 and 24 rows)"
-    note = f"{MANY:,} candidates, {scaled}; peak {peak:.1f} GiB with {measured}"
-    return "likelihood", 1, ours, theirs, note
-
-
 BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
     "encode": (bench_encode, bert),
     "fill_mask": (bench_fill_mask, bert),
@@ -291,31 +253,29 @@ BENCHES: dict[str, tuple[Callable[..., Any], Callable[[Path], Path]]] = {
     "optiprompt": (bench_optiprompt, bert),
     "generative": (bench_generative, t5),
     "answering": (bench_answering, gpt2),
-    "likelihood": (bench_likelihood, gpt2),
 }
 
 
-def run(which: str, full: bool) -> list[Figure]:
-    """One method's figures; in a process of its own, so that its peak of memory is its own."""
+def run(which: str) -> list[Figure]:
+    """One method's figures, in a process of its own."""
     use_threads()
     torch.manual_seed(0)
     bench, make = BENCHES[which]
     with tempfile.TemporaryDirectory() as folder:
         place = make(Path(folder))
-        figures = bench(place, full) if which == "likelihood" else bench(place)
+        figures = bench(place)
     return figures if isinstance(figures, list) else [figures]
 
 
 def main() -> None:
     """Print a line a method."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true")
     parser.add_argument("methods", nargs="*", default=list(BENCHES))
     options = parser.parse_args()
     print(f"{'method':<20}{'queries':>8}{'s/query':>10}{'queries/s':>11}{'ratio':>8}  against")
     for which in options.methods:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            for label, count, ours, theirs, note in pool.apply(run, (which, options.full)):
+            for label, count, ours, theirs, note in pool.apply(run, (which,)):
                 figures = f"{count:>8}{ours:>10.3f}{1 / ours:>11.3g}{theirs / ours:>7.1f}×"
                 print(f"{label:<20}{figures}  {note}", flush=True)
 

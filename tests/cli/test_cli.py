@@ -104,19 +104,20 @@ def test_bad_input_is_one_line_and_status_2(
     assert output.count("\n") == 1
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-@pytest.mark.parametrize("command", ["list methods", "doctor", "list nonsense", "plan"])
-def test_closed_output_changes_no_status(tmp_path: Path, command: str, closed: str) -> None:
+@pytest.mark.parametrize("command", ["list methods", "list nonsense"])
+def test_closed_output_changes_no_status(tmp_path: Path, command: str) -> None:
     """Python has no object for a stream that the shell closed."""
     program = f"{sys.executable} -c 'from medprobe.cli import main; main()' {command}"
     (tmp_path / "params.yaml").write_text(SECTIONS)
-    commands = [["sh", "-c", f"{program} {end}"] for end in ("", closed)]
     runs = [
-        subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-        for command in commands
-    ]
-    assert runs[0].returncode == runs[1].returncode
-    assert "Traceback" not in runs[0].stderr + runs[1].stderr
+        subprocess.run(
+            ["sh", "-c", f"{program} {end}"],
+            cwd=tmp_path, check=False, capture_output=True, text=True,
+        )
+        for end in ("", ">&-", "2>&-", ">&- 2>&-")
+    ]  # fmt: skip
+    assert {run.returncode for run in runs} == {2 if "nonsense" in command else 0}
+    assert not any("Traceback" in run.stderr for run in runs)
 
 
 def test_verbose_shows_the_traceback(tmp_path: Path) -> None:
