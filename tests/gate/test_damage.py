@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.gate.damage import NO_NAME, find_fault, find_frames
-from medprobe.gate.expectations import texts
+from medprobe.gate.expectations import tables
 
 NAMES = ["gout", "chronic pain", "Sjögren syndrome", "β-catenin", "Graves’ disease", "HLA-B27"]
 WHOLE = [  # which only look odd
@@ -226,4 +226,4 @@ def test_names_with_a_number_each_have_no_frame() -> None:
 def test_a_letter_that_touches_a_slot_is_found(template: str, is_right: bool) -> None:
     prompts = [template.replace("[X]", "aspirin")]
     rows = pd.DataFrame({"subject": ["aspirin"], "prompt": prompts})
-    assert texts.expect_slots_to_stand_alone(rows) == [is_right]
+    assert tables.expect_slots_to_stand_alone(rows) == [is_right]

@@ -13,7 +13,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.gate import checks, suites
 from medprobe.gate import run as gate
-from medprobe.gate.page import page
+from medprobe.gate.run import page
 from medprobe.pipeline.stages.validate import validate
 
 NEEDED = ["queries", "candidates"]

@@ -99,7 +99,7 @@ def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("medprobe.metrics.results.score_table", counted)
     monkeypatch.setattr("medprobe.pipeline.stages.score.score_table", counted)
-    runs.of(TABLE, PARAMS).content()
+    runs.run_of_table(TABLE, PARAMS).content()
     others = [path for path in sorted(PREDICTIONS.rglob("*.parquet")) if path != TABLE]
     score(PARAMS)
     assert scored == [TABLE, *others]

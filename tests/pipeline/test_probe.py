@@ -36,7 +36,7 @@ class Alphabetical(Method):
 
     KINDS = ("masked",)
     METRIC = "ucm"
-    SELECTING = frozenset({"rounds"})
+    ONLY_SELECTS = frozenset({"rounds"})
     ran: ClassVar[list[str]] = []
     loaded: ClassVar[list[Path]] = []
     breaks_at: ClassVar[str | None] = None
@@ -141,8 +141,8 @@ def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
 
 
 def test_notes_are_a_table_of_their_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Alphabetical, "NOTES", {"curves": ("task", "loss")})
-    with pytest.raises(BadInput, match="NOTES name curves, predictions lack it"):
+    monkeypatch.setattr(Alphabetical, "SIDE_TABLES", {"curves": ("task", "loss")})
+    with pytest.raises(BadInput, match="SIDE_TABLES name curves, predictions lack it"):
         probe("bert", "alphabetical", "medlama", PARAMS)
     assert not (project / "outputs/predictions").exists()
     predict = Alphabetical.predict
@@ -340,7 +340,7 @@ def test_a_part_of_a_model_can_be_tried(project: Path) -> None:
 @pytest.mark.parametrize("method", methods.list_names())
 def test_what_selects_is_a_setting(method: str) -> None:
     plugin = methods.find(method)
-    assert plugin.SELECTING.issubset(plugin.Settings.model_fields)
+    assert plugin.ONLY_SELECTS.issubset(plugin.Settings.model_fields)
 
 
 def test_other_weights_are_other_parts(project: Path) -> None:

@@ -147,9 +147,6 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
         *("validate-sentences@*", "rewire@*", "rewire-none@*", "probe-masked@*"),
     ],
     f"{SRC}/papers/medlama/expectations/medlama.py": ["validate-medlama@*", "validate-context@*"],
-    f"{SRC}/gate/expectations/families.py": [  # suites that name them
-        *("validate-medlama@*", "validate-biolama@*", "validate-lama@*"),
-    ],
     f"{SRC}/sample/training.py": ["train*"],
     f"{SRC}/cli/results.py": [],
     f"{SRC}/core/benchmark_statistics.py": [

@@ -12,7 +12,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.parts import fingerprint
 from medprobe.pipeline.sample import sample
 from medprobe.sample import corpus
-from medprobe.sample.identifiers import FORMS
+from medprobe.sample.files import FORMS
 from medprobe.sample.settings import SampleSettings
 from medprobe.sample.world import RELATIONS, SYSTEMS, Entity, World, build
 from medprobe.sources import rrf

@@ -21,7 +21,7 @@ from medprobe.engine.inspection import inspect
 from medprobe.engine.load import load
 from medprobe.pipeline.stages.train import train
 from medprobe.sample import corpus, training
-from medprobe.sample.architectures import PASSED, POSITIONS, build_untrained, tokenizer
+from medprobe.sample.architectures import IDENTITY_SCALE, POSITIONS, build_untrained, tokenizer
 from medprobe.sample.losses import LOSSES, _hidden, masked_loss
 from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
 from medprobe.sample.settings import SampleSettings, TrainingRecipe
@@ -243,7 +243,7 @@ def test_models_begin_by_handing_on_what_they_read(kind: str) -> None:
     maps = MAPS[kind](model)
     assert maps
     for values, added in maps:
-        torch.testing.assert_close(read @ values.t() @ added.t(), PASSED * read)
+        torch.testing.assert_close(read @ values.t() @ added.t(), IDENTITY_SCALE * read)
 
 
 def test_a_chat_model_reads_turns_as_its_template_makes_them() -> None:

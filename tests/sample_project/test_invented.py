@@ -18,7 +18,7 @@ from medprobe.core.params import Params, load_params
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
 from medprobe.extensions.servers.settings.servers import REASONS, ServerParams, check_terms
 from medprobe.pipeline.stages.build import build
-from medprobe.sample.identifiers import FORMS, are_invented
+from medprobe.sample.files import FORMS, are_invented
 from sample_project import readers
 
 CONTENT = yaml.safe_load((ROOT / "params.yaml").read_text())

@@ -166,7 +166,7 @@ class DyingClient:
 
 def test_a_run_is_current_when_it_is_finished(empty: Path) -> None:
     """Logging is killed before each call of MLflow, and what it left is superseded later."""
-    content = Content({"a": 1.0}, parts={"part": Content({"b": 2.0})}, files={"a.csv": "a\n1\n"})
+    content = Content({"a": 1.0}, children={"part": Content({"b": 2.0})}, files={"a.csv": "a\n1\n"})
     client, calls, ended = connect(), 0, False
     record(client, Result("b", "m", "f", "key", lambda: content))
     while not ended:

@@ -37,7 +37,7 @@ from medprobe.metrics.results import (
     to_rows,
 )
 from medprobe.metrics.summary import MEANS
-from medprobe.pipeline import terminal
+from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.numbers import format_difference, format_value, format_without_unit
@@ -65,7 +65,7 @@ def ask(
     Args:
         name: a model of params.yaml or of the hub, the folder of a checkpoint, or a GGUF file.
         prompt: a text with one slot `[Y]`.
-        method: None takes a method that serves the model (`Method.ASKED`).
+        method: None takes a method that serves the model (`Method.ASK_PRIORITY`).
         benchmark: whose candidates are ranked.
         params: the project's.
         names: what is ranked in place of a benchmark's candidates. Without these and a benchmark,
@@ -107,12 +107,12 @@ def ask(
     ]
     count = 4 if has_hits else 3
     columns = ("rank", "answer", "score", "right")[:count]
-    terminal.print_table(columns, (row[:count] for row in cells), f"{prompt} ({method})")
+    outputs.print_table(columns, (row[:count] for row in cells), f"{prompt} ({method})")
 
 
 def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
     """Choose a method that ranks candidates, or one that writes."""
-    asked = {name: methods.find(name).ASKED for name in methods.find_by_kind(model.kinds)}
+    asked = {name: methods.find(name).ASK_PRIORITY for name in methods.find_by_kind(model.kinds)}
     serving = {
         name: of_method[purpose] for name, of_method in asked.items() if purpose in of_method
     }
@@ -236,7 +236,7 @@ def _print_rows(rows: pd.DataFrame) -> None:
         names = (row.method, row.subset, row.relation, row.metric)
         cells.append((*names, f"{row.value:.3f}", interval, count))
     columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
-    terminal.print_table(columns, cells)
+    outputs.print_table(columns, cells)
 
 
 def _main(rows: pd.DataFrame) -> pd.DataFrame:

@@ -8,12 +8,13 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
@@ -22,6 +23,7 @@ from medprobe.pipeline import timings
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
+
 
 HEADINGS: Final = {
     "Start": ("init", "sample", "adopt", "list"),
@@ -213,3 +215,38 @@ def main(verbose: bool) -> None:
     Run the commands in the folder of the project. `medprobe repro` runs all stages of the pipeline;
     `medprobe COMMAND --help` describes one command, with an example.
     """
+
+
+def models(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
+    """Complete a model of params.yaml, or the path of a folder."""
+    if any(mark in text for mark in "/.~"):
+        return [CompletionItem(text, type="dir")]
+    return _matching(load_params().models.all(), text)
+
+
+def benchmarks(
+    context: click.Context, parameter: click.Parameter, text: str
+) -> list[CompletionItem]:
+    """Complete a benchmark of params.yaml, or the path of a file of facts."""
+    if any(mark in text for mark in "/.~"):
+        return [CompletionItem(text, type="file")]
+    return _matching(load_params().benchmark_names, text)
+
+
+def methods(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
+    """Complete a method."""
+    from medprobe.methods import list_names
+
+    return _matching(list_names(), text)
+
+
+def systems(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
+    """Complete a system of this project: MODEL/METHOD."""
+    from medprobe.core import places
+
+    paths = places.PREDICTIONS.glob("*/*")
+    return _matching((f"{path.parent.name}/{path.name}" for path in paths if path.is_dir()), text)
+
+
+def _matching(names: Iterable[str], text: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(text)]

@@ -8,13 +8,13 @@ from medprobe import benchmarks, methods, metrics
 from medprobe.core.papers import checkpoints, papers
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_outside_plugins
-from medprobe.pipeline import terminal
+from medprobe.pipeline import outputs
 
 
 def list_(what: str, params: Params) -> None:
     """Print a table of what there is: of models, methods, or any other key of LISTS."""
     columns, rows = LISTS[what]
-    terminal.print_table(columns, rows(params))
+    outputs.print_table(columns, rows(params))
 
 
 def _models(params: Params) -> Iterator[tuple[str, ...]]:

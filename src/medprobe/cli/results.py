@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from medprobe.cli import completion
+from medprobe.cli import group
 from medprobe.cli.group import example, json_option, load_params, main
 
 
@@ -14,18 +14,18 @@ from medprobe.cli.group import example, json_option, load_params, main
         "medprobe run taught --benchmark medlama --method mask_average --limit 100",
     )
 )
-@click.argument("model", shell_complete=completion.models)
+@click.argument("model", shell_complete=group.models)
 @click.option(
     "--benchmark",
     required=True,
     help="A benchmark of params.yaml, or a file of facts.",
-    shell_complete=completion.benchmarks,
+    shell_complete=group.benchmarks,
 )
 @click.option(
     "--method",
     required=True,
     help="A name from `medprobe list methods`.",
-    shell_complete=completion.methods,
+    shell_complete=group.methods,
 )
 @click.option(
     "--prompts", type=click.Path(path_type=Path), help="The templates for a file of facts."
@@ -72,18 +72,18 @@ def run(
         'medprobe ask lab/encoder "aspirin might treat [Y] ." --names pain,fever,gout',
     )
 )
-@click.argument("model", shell_complete=completion.models)
+@click.argument("model", shell_complete=group.models)
 @click.argument("prompt")
 @click.option(
     "--method",
     help="A name from `medprobe list methods` (default: one that serves the model).",
-    shell_complete=completion.methods,
+    shell_complete=group.methods,
 )
 @click.option(
     "--benchmark",
     help="The source of the candidates. Default: the first of params.yaml; if there is none, "
     "the model writes its own answers.",
-    shell_complete=completion.benchmarks,
+    shell_complete=group.benchmarks,
 )
 @click.option("--names", default="", help="The candidates, with commas between them.")
 @json_option
@@ -121,14 +121,14 @@ def ask(
         "medprobe show medlama --differ taught/contrastive untaught/contrastive",
     )
 )
-@click.argument("benchmark", shell_complete=completion.benchmarks)
+@click.argument("benchmark", shell_complete=group.benchmarks)
 @click.argument("query", required=False)
 @click.option(
     "--differ",
     nargs=2,
     metavar="A B",
     help="Two systems, MODEL/METHOD each: list the queries that only one of them gets right.",
-    shell_complete=completion.systems,
+    shell_complete=group.systems,
 )
 def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> None:
     """Show the answers of all models to one query, or the queries on which two systems differ.

@@ -4,7 +4,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params
 from medprobe.metrics.results import prediction_tables
-from medprobe.pipeline import terminal
+from medprobe.pipeline import outputs
 from medprobe.report.queries import RawAnswers, read_answers
 
 
@@ -42,7 +42,7 @@ def show(benchmark: str, query: str, params: Params) -> None:
             rows.append(("/".join(system), "; ".join(cells)))
     print(f"{relation}: {prompt}")
     print(f"{content['called']}: {', '.join(right_answers)}")
-    terminal.print_table(("model/method", answers_head), rows)
+    outputs.print_table(("model/method", answers_head), rows)
 
 
 def show_differing(benchmark: str, a: str, b: str, params: Params) -> None:
@@ -66,7 +66,7 @@ def show_differing(benchmark: str, a: str, b: str, params: Params) -> None:
         if " " not in (rank_a, rank_b) and (rank_a == "1") != (rank_b == "1"):
             system = a if rank_a == "1" else b
             rows.append((query, prompt, ", ".join(right_answers), system))
-    terminal.print_table(("query", "prompt", content["called"].lower(), "right"), rows)
+    outputs.print_table(("query", "prompt", content["called"].lower(), "right"), rows)
 
 
 def _read(benchmark: str, params: Params) -> RawAnswers:

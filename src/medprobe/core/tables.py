@@ -354,7 +354,7 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
         raise BadInput(where, problem, "look at the model's weights and outputs")
 
 
-def are_ahead(predictions: pd.DataFrame) -> bool:
+def lists_outranking(predictions: pd.DataFrame) -> bool:
     """Return whether predictions are names found ahead of each query's best answer.
 
     Then a query's rows are its best names only up to its best answer. Where this is not among them,

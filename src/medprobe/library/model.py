@@ -125,14 +125,14 @@ class Model:
             BadInput: the prompt does not have exactly one slot, or the method writes no answers.
         """
         self._check_method(method, "ask", "it writes no answers of its own", writes=True)
-        if free := methods.find(method).FREE:
+        if free := methods.find(method).FREE_TEXT_SETTINGS:
             settings = {**free, **(settings or {})}
         return self._predict(prompt, [], method, k, settings)
 
     def _check_method(self, method: str, action: str, problem: str, *, writes: bool) -> None:
         def is_suitable(name: str) -> bool:
             found = methods.find(name)
-            return writes == found.WRITES or (writes and bool(found.FREE))
+            return writes == found.WRITES_FREELY or (writes and bool(found.FREE_TEXT_SETTINGS))
 
         if methods.find(method).METRIC != ANSWER_METRIC or not is_suitable(method):
             alternatives = [name for name in find_answering(self.kinds) if is_suitable(name)]
@@ -305,7 +305,7 @@ def predict_answers(prober: Method, tables: BenchmarkTables, k: int) -> pd.DataF
     """
     check_prompts(tables.queries)
     [task] = prober.tasks(tables, k)
-    predictions = prober.predict(replace(task, lists=True), prober.passes()[0])
+    predictions = prober.predict(replace(task, keep_best=True), prober.passes()[0])
     if predictions.empty:
         raise BadInput("ask", "no answer", "try another method")
     variant = predictions["variant"].iloc[0]

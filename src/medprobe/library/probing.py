@@ -162,7 +162,7 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
             tables_by_job.append(prober.predict(task, pass_))
             now.advance_to(now.count + len(task.queries))
     predictions = pd.concat(tables_by_job, ignore_index=True)
-    return with_hits(predictions.drop(columns=[*prober.NOTES]), tables)
+    return with_hits(predictions.drop(columns=[*prober.SIDE_TABLES]), tables)
 
 
 def score(

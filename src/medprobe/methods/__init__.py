@@ -46,7 +46,7 @@ class Task:
         k: number of predictions wanted for each query.
         tables: further tables by name, such as `train` and `dev`.
         normalise: two texts are the same answer if this function makes them equal.
-        lists: whether the best names themselves are wanted, whatever decides about the answers.
+        keep_best: keep the k best names, not only whether an answer is among them.
         state: a file for a training's state, if one is to be kept.
         passes: the passes that predict it; None if all do.
     """
@@ -57,7 +57,7 @@ class Task:
     k: int
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     normalise: Callable[[str], str] = answers.exact
-    lists: bool = False
+    keep_best: bool = False
     state: Path | None = None
     passes: tuple[str, ...] | None = None
 
@@ -95,15 +95,15 @@ class Method(Protocol):
         WHY: why it cannot probe others, if the names of the kinds do not explain it.
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: the family of `medprobe.metrics` that scores its predictions.
-        WRITES: whether the model writes its predictions freely, without regard to candidates.
-        NOTES: tables for people, such as training curves, each with its columns. The predictions
-            have a column of the table's name, with its rows as JSON. The stage writes them, once
-            each, to a file of their own.
+        WRITES_FREELY: whether the model writes its predictions, without regard to candidates.
+        SIDE_TABLES: tables for people, such as training curves, each with its columns. The
+            predictions have a column of the table's name, with its rows as JSON. The stage writes
+            them, once each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
-        SELECTING: settings that only select passes and tasks and change no prediction.
-        FREE: settings by which it writes answers freely, if it can also rank candidates.
-        ASKED: whether `medprobe ask` takes it, where no method is named, to rank candidates or to
-            write: of those that serve the model the one with the highest number.
+        ONLY_SELECTS: settings that only select passes and tasks and change no prediction.
+        FREE_TEXT_SETTINGS: settings by which it writes answers, if it can also rank candidates.
+        ASK_PRIORITY: whether `medprobe ask` takes it, where no method is named, to rank candidates
+            or to write: of those that serve the model the one with the highest number.
         READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
         PARAMS: sections of `params.yaml` that `complete` reads.
     """
@@ -112,14 +112,14 @@ class Method(Protocol):
     WHY: ClassVar[str] = ""
     NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"
-    WRITES: ClassVar[bool] = False
-    NOTES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    WRITES_FREELY: ClassVar[bool] = False
+    SIDE_TABLES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     Settings: ClassVar[type[Section]]
-    SELECTING: ClassVar[frozenset[str]] = frozenset()
+    ONLY_SELECTS: ClassVar[frozenset[str]] = frozenset()
     READS: ClassVar[tuple[str, ...]] = ()
     PARAMS: ClassVar[tuple[str, ...]] = ()
-    FREE: ClassVar[Mapping[str, Any]] = {}
-    ASKED: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
+    FREE_TEXT_SETTINGS: ClassVar[Mapping[str, Any]] = {}
+    ASK_PRIORITY: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
 
     checkpoint: Path
 
@@ -192,7 +192,7 @@ class Method(Protocol):
             for (relation, subset), rows in tables.queries.groupby(["relation", "subset"])
         ]
 
-    def shares(self, task: Task) -> str:
+    def batch_key(self, task: Task) -> str:
         """Return a key; tasks with equal keys share computations. Default: the relation.
 
         Tasks with equal keys that follow one another are predicted by the same object, so a later

@@ -27,8 +27,8 @@ class FillMask(Method):
     """
 
     KINDS = ("masked",)
-    ASKED = MappingProxyType({"write": 2})
-    WRITES = True
+    ASK_PRIORITY = MappingProxyType({"write": 2})
+    WRITES_FREELY = True
 
     class Settings(Section):
         """Nothing else to choose."""

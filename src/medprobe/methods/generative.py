@@ -28,7 +28,7 @@ class Generative(Method):
     """
 
     KINDS = ("seq2seq",)
-    WRITES = True
+    WRITES_FREELY = True
 
     class Settings(Section):
         """The paper's settings: ten beams, of which all are kept.

@@ -36,8 +36,8 @@ class Optiprompt(Method):
     """One pass, and one replicate, a seed. The benchmark must have a train and a dev table."""
 
     KINDS = ("masked",)
-    WRITES = True
-    SELECTING = frozenset({"seeds"})
+    WRITES_FREELY = True
+    ONLY_SELECTS = frozenset({"seeds"})
 
     class Settings(DecodingSettings):
         """BioLAMA's settings, except for the number of seeds and the recipe.

@@ -29,8 +29,8 @@ class Xfactr(Method):
     """One pass a decoding, which is the variant too."""
 
     KINDS = ("masked",)
-    WRITES = True
-    SELECTING = frozenset({"decodings"})
+    WRITES_FREELY = True
+    ONLY_SELECTS = frozenset({"decodings"})
 
     class Settings(DecodingSettings):
         """The paper's settings: `confidence` and `order+order`, 5 masks, beam 5, at most 10 steps.

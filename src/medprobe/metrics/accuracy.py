@@ -16,7 +16,7 @@ from scipy.special import comb
 
 from medprobe.core.answers import find_rule
 from medprobe.core.shuffling import is_shuffled
-from medprobe.core.tables import are_ahead, read_about
+from medprobe.core.tables import lists_outranking, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.results import is_compared
 from medprobe.metrics.shuffled import shuffled_tests, shuffled_values
@@ -98,7 +98,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     Columns: `variant, replicate, query_id, subset, relation, cluster, answer` and one of numbers
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
-    `subject_at_1`, where they are the best names and not those ahead (`core.tables.are_ahead`);
+    `subject_at_1`, where they are the best names, not those ranked above the answer;
     `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
@@ -121,7 +121,7 @@ def _listed(
     by_query: pd.DataFrame, predictions: pd.DataFrame
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
     """The values and predictions of each variant that lists its answers and is compared."""
-    if not are_ahead(predictions):
+    if not lists_outranking(predictions):
         for variant, rows in by_query.groupby("variant"):
             if is_compared(str(variant)):
                 yield rows, predictions[predictions["variant"] == variant]
@@ -169,7 +169,7 @@ def _values_of_run(
         table["reciprocal_rank"] = (1 / ranks).fillna(0.0).to_numpy()
         table["names_ahead"] = (ranks - 1).to_numpy()
     subject = table.pop("subject").to_numpy()
-    if not are_ahead(predictions):
+    if not lists_outranking(predictions):
         first_predictions = (
             predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
         )

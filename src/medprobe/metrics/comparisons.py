@@ -1,6 +1,6 @@
 """Which differences between two systems are more than chance.
 
-Paired tests that turn round whole clusters.
+Paired sign-flip tests over whole clusters.
 
 If two systems were alike, the difference in all that one cluster holds could as well have had the
 other sign (Fisher 1935; Dror et al. 2018, section 3.2). The chance of a difference as large as the

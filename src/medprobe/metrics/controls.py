@@ -21,7 +21,7 @@ from medprobe.metrics.results import (
 
 
 def controls(control: str, method: str) -> bool:
-    """Is it the control of this method or variant? A shuffled one is that of its own variant.
+    """Whether it is the control of this method. A shuffled control belongs to one variant.
 
     >>> controls("x:shuffled-order", "x:order"), controls("x:shuffled-order", "x")
     (True, False)

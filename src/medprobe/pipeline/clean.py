@@ -17,7 +17,7 @@ from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import SCRATCH, remove_leftovers, size
 from medprobe.core.params import Params
-from medprobe.pipeline import terminal
+from medprobe.pipeline import outputs
 
 OUTPUTS: Final = Path("outputs")
 LEFTOVERS: Final = "No longer in params.yaml"
@@ -134,4 +134,4 @@ def remove(paths: Iterable[Path]) -> None:
 def show(paths: Iterable[Path], title: str) -> None:
     """Print the paths with their sizes."""
     rows = ((str(path), decimal(size(path))) for path in paths)
-    terminal.print_table(("path", "size"), rows, title)
+    outputs.print_table(("path", "size"), rows, title)

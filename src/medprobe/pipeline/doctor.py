@@ -20,7 +20,7 @@ from medprobe.core.plugins import KINDS, find_outside_plugins
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
-from medprobe.pipeline import clean, terminal
+from medprobe.pipeline import clean, outputs
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.outdated import CHANGED
 from medprobe.pipeline.outputs import to_json
@@ -108,12 +108,12 @@ def _print_tables(
         (row.source, "missing" if row.bytes is None else decimal(row.bytes), ", ".join(row.enables))
         for row in sources
     ]
-    terminal.print_table(("source", "size", "enables"), rows, f"Sources in {data}/")
+    outputs.print_table(("source", "size", "enables"), rows, f"Sources in {data}/")
     heads = ("model", "kind", "from", "checkpoint")
-    terminal.print_table(heads, [tuple(row.values()) for row in models], "Models")
+    outputs.print_table(heads, [tuple(row.values()) for row in models], "Models")
     if plugins:
         lines = [tuple(row.values()) for row in plugins]
-        terminal.print_table(("plugin", "kind", "from"), lines, "Plugins")
+        outputs.print_table(("plugin", "kind", "from"), lines, "Plugins")
 
 
 def list_sources(params: Params, data: Path) -> list[Source]:

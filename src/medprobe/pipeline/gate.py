@@ -12,7 +12,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, find_settings
-from medprobe.gate.page import page
+from medprobe.gate.run import page
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.pipeline.repro import DVC, environment, exclusive_lock, process_group

@@ -1,8 +1,13 @@
-"""What commands print by `--json`: one object per command, documented in reference/scripts.md."""
+"""What commands print: tables, and by `--json` one object per command (reference/scripts.md)."""
 
 import json
 import math
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from rich.console import Console
+from rich.table import Table
 
 
 def to_json(content: Any) -> str:
@@ -24,3 +29,19 @@ def _plain(content: Any) -> Any:
     if hasattr(content, "item"):  # numpy's numbers
         content = content.item()
     return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+WIDEST = 10_000  # characters of a line in a file or a pipe
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None
+) -> None:
+    """Print a table whose cells are folded, not cut, where the terminal is narrow."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else WIDEST
+    Console(width=width, markup=False, emoji=False, highlight=False).print(table)

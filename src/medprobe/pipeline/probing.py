@@ -55,7 +55,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     recipe = {
         "method": method,
-        "settings": settings.model_dump(mode="json", exclude={*methods.find(method).SELECTING}),
+        "settings": settings.model_dump(mode="json", exclude={*methods.find(method).ONLY_SELECTS}),
         "precision": params.engine.precision,
         "seed": params.seed,
         "normalise": tables.normalise,
@@ -202,7 +202,7 @@ class Probing:
         for pass_ in self.prober.passes():
             numbers = [n for n, task in enumerate(self.tasks) if task.is_of(pass_)]
             for _, together in groupby(
-                numbers, key=lambda number: self.prober.shares(self.tasks[number])
+                numbers, key=lambda number: self.prober.batch_key(self.tasks[number])
             ):
                 groups.append(TaskGroup(pass_, tuple(together)))
         return groups

@@ -147,7 +147,7 @@ def anchor(title: str) -> str:
 
 
 def paragraph(*sentences: str) -> list[Block]:
-    """A paragraph, or nothing where no sentence has words.
+    """A paragraph; empty if no sentence has words.
 
     >>> paragraph("Two models.", "", "One is better.")
     [Paragraph(text='Two models. One is better.')]
@@ -157,12 +157,12 @@ def paragraph(*sentences: str) -> list[Block]:
 
 
 def folded(summary: str, blocks: Sequence[Block]) -> list[Block]:
-    """Blocks that open by a click, or nothing where there are none."""
+    """Blocks that open by a click; empty if there are none."""
     return [Folded(summary, blocks)] if blocks else []
 
 
 def part(title: str, *blocks: Iterable[Block]) -> list[Part]:
-    """A part of a chapter made of these lists of blocks, or nothing where they are empty."""
+    """A part of a chapter made of these lists of blocks; empty if they are."""
     together = [block for group in blocks for block in group]
     return [Part(title, together)] if together else []
 

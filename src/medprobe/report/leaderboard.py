@@ -103,14 +103,14 @@ def standing(results: Results, benchmark: str, subset: str, name: str) -> Standi
 
 
 def leaderboard(results: Results) -> list[Chapter]:
-    """The chapter that comes before all others, or nothing where no benchmark has numbers."""
+    """The chapter before all others; empty if no benchmark has numbers."""
     rankings = [
         ranking for name in results.benchmarks if (ranking := _first_standing(results, name))
     ]
     if not rankings:
         return []
     firsts = {ranking.benchmark: _first_by_model(ranking) for ranking in rankings}
-    rankings.sort(key=lambda ranking: _lead(firsts[ranking.benchmark][0]), reverse=True)
+    rankings.sort(key=lambda ranking: _sort_key(firsts[ranking.benchmark][0]), reverse=True)
     lines = [
         (Cell(ranking.benchmark, note=f"{ranking.subset}, {metric_head(ranking.metric)}"), *pair)
         for ranking in rankings
@@ -126,7 +126,7 @@ def leaderboard(results: Results) -> list[Chapter]:
 
 
 def answer(results: Results, benchmark: str) -> list[Block]:
-    """The sentence and the drawing of a benchmark, or nothing where it has no numbers."""
+    """The sentence and the drawing of a benchmark; empty if it has no numbers."""
     ranking = _first_standing(results, benchmark)
     return [_answer(ranking, _first_by_model(ranking)), *legend()] if ranking else []
 
@@ -217,7 +217,7 @@ def _known(first: First) -> bool:
     return first[1] is not None and first[1].beaten
 
 
-def _lead(first: First) -> tuple[bool, float]:
+def _sort_key(first: First) -> tuple[bool, float]:
     """Whether a system is shown to beat its control, and by how much."""
     return _known(first), abs(first[1].difference) if first[1] else 0.0
 
@@ -267,12 +267,12 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
             for name, place in numbers.items()
             if not pd.isna(place)
         },
-        says=_says(ranking, row, own),
-        beside={str(other[0]["model"]): _beside(ranking, first, other) for other in others},
+        says=_sentence_start(ranking, row, own),
+        beside={str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others},
     )
 
 
-def _says(ranking: Standing, row: pd.Series, own: Control | None) -> str:
+def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> str:
     """What a system knows, next to its control and the majority baseline."""
     model, method, name = row["model"], row["method"], ranking.benchmark
     number, interval = _in_words(ranking, row["value"]), _interval(ranking, row)
@@ -291,7 +291,7 @@ def _says(ranking: Standing, row: pd.Series, own: Control | None) -> str:
     return f"{model} {verb} {name}{by}{end}"
 
 
-def _beside(ranking: Standing, first: First, other: First) -> str:
+def _sentence_end(ranking: Standing, first: First, other: First) -> str:
     """What is said of the model that comes after the first one."""
     (best, own), (row, _) = first, other
     value = _in_words(ranking, row["value"])

@@ -21,7 +21,7 @@ from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     MEMBER,
     Metadata,
-    are_ahead,
+    lists_outranking,
     metric_of_predictions,
     read_predictions,
     read_table,
@@ -177,7 +177,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
             rows = cells(table, queries)
             rows = rows[rows["query_id"].isin(queries["query_id"])]
             if len(rows):
-                ahead += [len(systems)] if are_ahead(table) else []
+                ahead += [len(systems)] if lists_outranking(table) else []
                 systems.append([path.parent.parent.name, method])
                 has_hits.append(family in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))

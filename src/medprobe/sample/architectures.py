@@ -32,7 +32,7 @@ from transformers.models.bart.modeling_bart import BartAttention
 from medprobe.sample.settings import SampleKind, TrainingRecipe
 
 POSITIONS = 256  # the longest input, in pieces
-PASSED = 0.7  # of what attention reads, what it hands on before training
+IDENTITY_SCALE = 0.7  # before training, attention hands on this share of what it reads
 ADDED = 0.6  # of what its other layers add to that by default, what they add before training
 BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PAIR_SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
@@ -142,7 +142,7 @@ def _bert(recipe: TrainingRecipe, vocabulary: int) -> Any:
     )
     model: Any = BertForMaskedLM(config)
     for layer in model.bert.encoder.layer:
-        _hand_on(layer.attention.self.value.weight, layer.attention.output.dense.weight)
+        _start_as_identity(layer.attention.self.value.weight, layer.attention.output.dense.weight)
     with torch.no_grad():
         for layer in model.bert.encoder.layer:
             layer.output.dense.weight.mul_(ADDED)
@@ -151,7 +151,7 @@ def _bert(recipe: TrainingRecipe, vocabulary: int) -> Any:
 
 
 @torch.no_grad()
-def _hand_on(*maps: torch.Tensor) -> None:
+def _start_as_identity(*maps: torch.Tensor) -> None:
     """Let an attention begin by passing on what it reads, as that of large models does.
 
     This sets the maps from what it reads to values and from values to what it adds. A small model
@@ -160,7 +160,7 @@ def _hand_on(*maps: torch.Tensor) -> None:
     Source: Trockman and Kolter 2023, "Mimetic Initialization of Self-Attention Layers", section 3.
     """
     for weight in maps:
-        weight.copy_(PASSED**0.5 * torch.eye(len(weight)))
+        weight.copy_(IDENTITY_SCALE**0.5 * torch.eye(len(weight)))
 
 
 def _gpt2(recipe: TrainingRecipe, vocabulary: int) -> Any:
@@ -180,7 +180,7 @@ def _gpt2(recipe: TrainingRecipe, vocabulary: int) -> Any:
     model: Any = GPT2LMHeadModel(config)
     for layer in model.transformer.h:
         *_, values = layer.attn.c_attn.weight.chunk(3, dim=1)
-        _hand_on(values, layer.attn.c_proj.weight)
+        _start_as_identity(values, layer.attn.c_proj.weight)
     return model
 
 
@@ -200,7 +200,7 @@ def _llama(recipe: TrainingRecipe, vocabulary: int) -> Any:
     )
     model: Any = LlamaForCausalLM(config)
     for layer in model.model.layers:
-        _hand_on(layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight)
+        _start_as_identity(layer.self_attn.v_proj.weight, layer.self_attn.o_proj.weight)
     return model
 
 
@@ -226,5 +226,5 @@ def _bart(recipe: TrainingRecipe, vocabulary: int) -> Any:
     model: Any = BartForConditionalGeneration(config)
     for part in model.modules():
         if isinstance(part, BartAttention):
-            _hand_on(part.v_proj.weight, part.out_proj.weight)
+            _start_as_identity(part.v_proj.weight, part.out_proj.weight)
     return model

@@ -21,9 +21,9 @@ from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     AHEAD,
     Metadata,
-    are_ahead,
     candidate_hash,
     count_rows,
+    lists_outranking,
     metric_of_predictions,
     read_predictions,
     read_table,
@@ -43,7 +43,7 @@ UNTAGGED: Final = ("begin", "end", "key", "notes")  # of a result's record
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 
-def of(path: Path, params: Params) -> Result:
+def run_of_table(path: Path, params: Params) -> Result:
     """The run of a prediction table."""
     model, method, benchmark = names(path)
     return Result(
@@ -118,7 +118,7 @@ def _content(path: Path, params: Params) -> Content:
         metrics=headlines(main, metadata, edges=True),
         params=settings,
         tags=_tags(path, params, commit, origin, inputs),
-        parts=_parts(path, metadata, scoring, scores),
+        children=_parts(path, metadata, scoring, scores),
         files={
             "scores.csv": csv_text(rows, "%.6g"),
             "statistics.csv": csv_text(of_run(folder, places.MODELS / model)),
@@ -218,7 +218,7 @@ def _tables(path: Path, folder: Path, text: bool) -> dict[str, str]:
     main = next(read_predictions(path))
     main = main[main["replicate"] == main["replicate"].min()].copy()
     columns = ["query_id", "rank", "prediction_id", "score", "hit"]
-    columns += [AHEAD] if are_ahead(main) else []
+    columns += [AHEAD] if lists_outranking(main) else []
     if text:
         columns.append("prediction")
     else:  # where names are all there is, they serve as ids

@@ -61,7 +61,7 @@ class Content:
     metrics: dict[str, float]
     params: dict[str, Any] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
-    parts: "dict[str, Content]" = field(default_factory=dict)  # child runs: name -> their numbers
+    children: "dict[str, Content]" = field(default_factory=dict)  # child runs by name
     files: dict[str, str] = field(default_factory=dict)  # artefacts: path -> text
     series: dict[str, Sequence[tuple[int, float]]] = field(default_factory=dict)  # by step
     datasets: Sequence[Dataset] = ()
@@ -267,7 +267,7 @@ def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
     with _first_use():
         model = _logged_model(client, experiment, result.model, content.checkpoint)
     run = _create_run(client, experiment, name, tags, content, model=model)
-    for part, numbers in content.parts.items():
+    for part, numbers in content.children.items():
         tags_of_part = {**system, "medprobe.role": "part", "mlflow.parentRunId": run}
         tags_of_part |= {NOTE: f"**{part}** of the run {name}."}
         of_part = replace(numbers, datasets=content.datasets)

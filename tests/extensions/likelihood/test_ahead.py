@@ -15,7 +15,7 @@ from helpers import probing, tiny
 from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.tables import BenchmarkTables, are_ahead
+from medprobe.core.tables import BenchmarkTables, lists_outranking
 from medprobe.engine import ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids
@@ -129,7 +129,7 @@ def assert_accuracy_of_lists(folder, tables):
         predicted(folder, tables, per_token=True, lists=lists) for lists in (False, True)
     )
     by_proof, by_list = (values(table, queries) for table in (proved, listed))
-    assert are_ahead(proved) and not are_ahead(listed)
+    assert lists_outranking(proved) and not lists_outranking(listed)
     assert "acc_at_10_tied" in by_proof
     pd.testing.assert_frame_equal(by_proof, by_list.drop(columns="subject_at_1"))
     return by_proof

@@ -151,7 +151,7 @@ def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
     tuned = prober.predict(task, "lp-ft/0")
     [curve] = tuned["curves"].unique()
     [epoch] = json.loads(curve)
-    assert tuple(epoch) == Classifier.NOTES["curves"]
+    assert tuple(epoch) == Classifier.SIDE_TABLES["curves"]
     tokens_of = examples_of(task)
     train, test = (tokens_of["example_id"].isin(ids(task, name)) for name in ("train", "test"))
     features = prober._mean_states(VARIANTS["lp-ft"].view, tokens_of)

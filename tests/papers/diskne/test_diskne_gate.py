@@ -20,8 +20,8 @@ from medprobe.gate import run as checks
 from medprobe.gate import suites as suite_files
 from medprobe.gate.checks import Context
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
-from medprobe.papers.diskne.expectations import diskne_vectors
-from medprobe.papers.diskne.expectations.diskne_artefacts import expect_texts_to_name_their_diseases
+from medprobe.papers.diskne.expectations import diskne as expectations
+from medprobe.papers.diskne.expectations.diskne import expect_texts_to_name_their_diseases
 from medprobe.pipeline.stages.validate import validate
 from papers.diskne import diskne_world, released_diskne_world
 
@@ -292,7 +292,7 @@ def test_vectors_that_are_all_alike_rank_nothing(
 ) -> None:
     rows = [f"{cui},1.0,2.0" for cui, _ in diskne_world.CUIS.values()]
     (tmp_path / "vectors.csv").write_text("\n".join(['"",V1,V2', *rows, ""]))
-    monkeypatch.setattr(diskne_vectors, "VECTORS", tmp_path / "vectors.csv")
+    monkeypatch.setattr(expectations, "VECTORS", tmp_path / "vectors.csv")
     assert "expect_similar_negatives_to_be_nearest" in run_gate(lambda tables: None)
 
 

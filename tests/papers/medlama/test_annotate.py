@@ -459,7 +459,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
     assert set(table["metric"]) <= set(catalog())
     assert (table["subset"] == "full/rated:experts").any()
     assert pd.read_csv("reports/experts-ratings.csv")["count"].sum() == 2 * (DRAWN + 10 * DRAWN)
-    result = runs.of(TABLE, params)
+    result = runs.run_of_table(TABLE, params)
     content = result.content()
     assert "full/rated:experts,micro" in content.files["scores.csv"]
     [earlier] = [
@@ -474,7 +474,7 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
         assert "=name" not in text
     fill(folder / "ben.csv", truth, 0.3)
     build_evaluation()
-    assert runs.of(TABLE, params).key != result.key
+    assert runs.run_of_table(TABLE, params).key != result.key
     [later] = [
         run_record
         for run_record in comparisons.results([result], params)

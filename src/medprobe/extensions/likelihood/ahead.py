@@ -21,9 +21,9 @@ from medprobe.extensions.likelihood.best_first import (
     SearchResult,
     SearchState,
     SearchSteps,
+    VariantRanking,
     slack_of,
 )
-from medprobe.extensions.likelihood.rankings import VariantRanking
 from medprobe.extensions.likelihood.trie import ROOT, Trie
 
 UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost

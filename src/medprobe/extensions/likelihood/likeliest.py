@@ -16,8 +16,16 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, too_long_error
 from medprobe.extensions.likelihood import ahead, best_first
 from medprobe.extensions.likelihood.ahead import Contest
-from medprobe.extensions.likelihood.best_first import NodeRequest, Outcome, SearchGoal, SearchSteps
-from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking, VariantRanking
+from medprobe.extensions.likelihood.best_first import (
+    VARIANTS,
+    NodeRequest,
+    Outcome,
+    Ranker,
+    Ranking,
+    SearchGoal,
+    SearchSteps,
+    VariantRanking,
+)
 from medprobe.extensions.likelihood.reader import Reader
 from medprobe.extensions.likelihood.trie import ROOT, Tokens, Trie, TriePrompt
 

@@ -38,7 +38,7 @@ class _NodeRow:
     node: int
     prefix: np.ndarray  # rows of `kept` of what was read before
     inputs: Tokens
-    overlap: int  # of what is fed: tokens read once more, that want no scores
+    overlap: int  # of what is fed: tokens fed again only as context
     targets: Tokens  # each follows the token fed at its place, those skipped left out
     first_tokens: list[int]  # each follows the last token fed
 

@@ -1,4 +1,8 @@
-"""Names that a program changed, that name nothing, or that look like another one."""
+"""Names that a program changed, that name nothing, or that look like another one.
+
+Also relations that are turned round or are one under two names, and families of queries: one fact
+under several wordings and names. Those pass all queries where a benchmark has no families.
+"""
 
 import re
 import unicodedata
@@ -7,8 +11,10 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.core.tables import ORIGINAL, SLOT
 from medprobe.gate.checks import Context, row_check, says, value_check
 from medprobe.gate.damage import NO_NAME, find_fault
+from medprobe.gate.expectations.tables import SUBJECT, has_answer
 
 
 def look(name: str) -> str:
@@ -157,3 +163,136 @@ NEGATION: Final = re.compile(r"\b(?:not|never|no|cannot|neither|nor)\b|n't\b", r
 def expect_templates_to_affirm(prompts: pd.Series) -> pd.Series:
     """No prompt negates what it asks."""
     return ~prompts.map(lambda prompt: bool(NEGATION.search(prompt)))
+
+
+@value_check
+@says("another relation's name looks the same")
+def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
+    """No two relations' names differ only in case, blanks or what nobody sees.
+
+    Of such names the first one passes.
+    """
+    looks: dict[str, str] = {}
+    for relation in relations.unique():
+        looks.setdefault(look(relation), relation)
+    return relations == relations.map(lambda relation: looks[look(relation)])
+
+
+@row_check
+@says("the slot comes before the subject")
+def expect_slots_to_follow_subjects(rows: pd.DataFrame) -> list[bool]:
+    """The slot comes after the subject. Columns `subject, prompt`.
+
+    Few templates have the slot first. Where most have it, subject and slot were exchanged.
+    """
+    return [
+        not prompt.partition(SLOT)[2].count(subject)
+        for subject, prompt in rows.itertuples(index=False, name=None)
+    ]
+
+
+@row_check
+@says("no answer has a capital, but subjects have")
+def expect_answers_to_have_capitals(rows: pd.DataFrame, at_least: int) -> pd.Series:
+    """Where most subjects of a subset have a capital, some answers have one.
+
+    Columns `subset, subject, answers`. Otherwise a program made the answers lower case, and the
+    sentences not. Subsets with fewer queries than `at_least` pass.
+    """
+    subset, subject, answers = rows.columns
+    cased = rows[subject].map(lambda name: name != name.lower())
+    written = rows[answers].map(lambda names: any(name != name.lower() for name in names))
+    groups = rows[subset]
+    passes = (
+        (groups.map(groups.value_counts()) < at_least)
+        | (cased.groupby(groups).transform("mean") < 0.5)
+        | written.groupby(groups).transform("any")
+    )
+    return passes
+
+
+@value_check
+def expect_families_to_be_whole(query_ids: pd.Series, context: Context) -> pd.Series:
+    """Each family has two queries or more, and one of them has the own wording and name."""
+    members = _members(context)
+    is_own = (members["wording"] == ORIGINAL) & (members["name_kind"] == ORIGINAL)
+    families = is_own.groupby(members["family_id"])
+    whole = families.transform("any") & (families.transform("size") > 1)
+    return _spread(whole, query_ids)
+
+
+@value_check
+def expect_family_prompts_to_differ(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No two queries of a family have equal prompts."""
+    members = _members(context)
+    return _spread(~members.duplicated(["family_id", "prompt"], keep=False), query_ids)
+
+
+@value_check
+def expect_wordings_to_hold_no_answer(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No wording but the original has an answer among its words, the subject aside."""
+    members = _members(context)
+    columns = (members[name] for name in ("wording", "prompt", "subject", "answers"))
+    passes = [
+        wording == ORIGINAL or not has_answer(prompt.replace(subject, " "), answers)
+        for wording, prompt, subject, answers in zip(*columns, strict=True)
+    ]
+    return _spread(pd.Series(passes, members.index, dtype=bool), query_ids)
+
+
+@value_check
+def expect_other_names_to_be_of_one_subject(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No further name of a subject names another subject or a candidate, whatever its case."""
+    queries, members = context.tables["queries"], _members(context)
+    subjects = queries[["subject", "subject_id"]].set_axis(["name", "id"], axis=1)
+    named = pd.concat([subjects, context.tables["candidates"][["name", "id"]]])
+    ids_by_name = named.groupby(named["name"].str.casefold())["id"].nunique()
+    concepts = members["subject"].str.casefold().map(ids_by_name)
+    return _spread((members["name_kind"] == ORIGINAL) | (concepts == 1), query_ids)
+
+
+def _members(context: Context) -> pd.DataFrame:
+    """The queries of families; no rows where a benchmark has none."""
+    queries = context.tables["queries"]
+    if "family_id" not in queries:
+        return queries.head(0).assign(family_id="", wording="", name_kind="")
+    return queries[queries["family_id"] != ""]
+
+
+def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:
+    """The verdicts of members for all queries: a query outside families passes."""
+    return passes.reindex(query_ids.index, fill_value=True)
+
+
+@value_check
+@says("another wording looks the same")
+def expect_wordings_to_look_different(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No two prompts of a family differ only in case, blanks or what nobody sees."""
+    members = _members(context)
+    looks = members.assign(look=members["prompt"].map(look))
+    return _spread(~looks.duplicated(["family_id", "look"]), query_ids)
+
+
+@value_check
+@says("another relation has the wording")
+def expect_wordings_to_keep_their_relation(query_ids: pd.Series, context: Context) -> pd.Series:
+    """No wording is one of another relation, or another one of its own with its slots exchanged."""
+    members = _members(context)
+    templates = [
+        prompt.replace(subject, SUBJECT)
+        for prompt, subject in zip(members["prompt"], members["subject"], strict=True)
+    ]
+    relations: dict[str, set[str]] = {}
+    for template, relation in zip(templates, members["relation"], strict=True):
+        relations.setdefault(template, set()).add(relation)
+    passes = [
+        relations[template] == {relation}
+        and relation not in relations.get(_exchanged(template), set())
+        for template, relation in zip(templates, members["relation"], strict=True)
+    ]
+    return _spread(pd.Series(passes, members.index, dtype=bool), query_ids)
+
+
+def _exchanged(template: str) -> str:
+    """A template with its slots exchanged."""
+    return SUBJECT.join(part.replace(SUBJECT, SLOT) for part in template.split(SLOT))

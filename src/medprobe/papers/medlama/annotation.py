@@ -20,7 +20,13 @@ from pydantic import AfterValidator
 from medprobe.core.errors import BadInput, nearest, quote
 from medprobe.core.files import replacing
 from medprobe.core.spreadsheets import csv_text
-from medprobe.core.tables import QUERY_COLUMNS, SLOT, are_ahead, read_table, write_table
+from medprobe.core.tables import (
+    QUERY_COLUMNS,
+    SLOT,
+    lists_outranking,
+    read_table,
+    write_table,
+)
 from medprobe.sources.records import Record, read_csv_rows, read_lines, validate
 
 SIZE: Final = {"predictions": 15, "prompts": 200}  # queries; the papers'
@@ -95,7 +101,7 @@ def _best(path: Path) -> pd.DataFrame:
         BadInput: The table does not list them.
     """
     table = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction"])
-    if are_ahead(table):
+    if lists_outranking(table):
         problem = "holds the names ahead of each query's answer, not its best names"
         raise BadInput(path, problem, "set lists: true of the method, and run `medprobe repro`")
     table = table[table["variant"] == table["variant"].min()]

@@ -9,7 +9,7 @@ from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
-from medprobe.sample.identifiers import are_invented
+from medprobe.sample.files import are_invented
 
 
 def build(name: str, params: Params, executor: Executor = in_this_process) -> None:

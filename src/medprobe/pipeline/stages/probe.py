@@ -100,7 +100,7 @@ def _refuse(model: str, method: str, benchmark: str, params: Params) -> None:
 def _files(model: str, method: str, benchmark: str) -> list[Path]:
     """The files of a result: its record, its table of predictions, and its notes."""
     folder = places.PREDICTIONS / model / method
-    notes = [folder / f"{benchmark}-{note}.csv" for note in methods.find(method).NOTES]
+    notes = [folder / f"{benchmark}-{note}.csv" for note in methods.find(method).SIDE_TABLES]
     record = places.RUNS / model / method / f"{benchmark}.json"
     return [record, folder / f"{benchmark}.parquet", *notes]
 
@@ -217,7 +217,7 @@ def probe(
 
     Raises:
         BadInput: as `prepare`; a server has another model now; a score is not a number (with the
-            query); the predictions lack a column of the method's NOTES.
+            query); the predictions lack a column of the method's SIDE_TABLES.
     """
     name, plugin = f"{model}/{method}/{benchmark}", methods.find(method)
     _, out, *notes = _files(model, method, benchmark)
@@ -239,9 +239,10 @@ def probe(
             parts = compute_parts(probing, executor)
         record_used(name, (path for _, paths in probing.parts() for path in paths), key)
     predictions = pd.concat(parts, ignore_index=True)
-    if missing := [note for note in plugin.NOTES if note not in predictions]:
-        raise BadInput(f"methods/{method}.py", f"NOTES name {missing[0]}, predictions lack it")
-    for path, (note, columns) in zip(notes, plugin.NOTES.items(), strict=True):
+    if missing := [note for note in plugin.SIDE_TABLES if note not in predictions]:
+        problem = f"SIDE_TABLES name {missing[0]}, predictions lack it"
+        raise BadInput(f"methods/{method}.py", problem)
+    for path, (note, columns) in zip(notes, plugin.SIDE_TABLES.items(), strict=True):
         rows = [row for text in predictions.pop(note).unique() for row in json.loads(text)]
         with replacing(path) as scratch:
             table = pd.DataFrame(rows, columns=[*columns])

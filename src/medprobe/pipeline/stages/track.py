@@ -29,7 +29,7 @@ def track_model(model: str, params: Params) -> None:
     paths = [_table(model, *pair) for pair in params.results(model)]
     paths = [path for path in paths if path.is_file() and not read_refusal(path)]
     try:
-        _log(f"track {model}", [runs.of(path, params) for path in paths])
+        _log(f"track {model}", [runs.run_of_table(path, params) for path in paths])
     except store.NotLogged as error:
         print(error, file=sys.stderr)
 
@@ -49,7 +49,7 @@ def track(params: Params, *, required: bool = True) -> None:
         NotLogged: The store cannot be used.
     """
     paths = prediction_tables(places.PREDICTIONS, params)
-    single = comparisons.with_controls([runs.of(path, params) for path in paths])
+    single = comparisons.with_controls([runs.run_of_table(path, params) for path in paths])
     results = [*single, *comparisons.results(single, params)]
     logged = {(result.benchmark, result.model, result.method) for result in results}
 

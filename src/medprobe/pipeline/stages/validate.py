@@ -99,7 +99,7 @@ def run_gate(
     """
     from medprobe.gate import run as gate
     from medprobe.gate import suites as suite_files
-    from medprobe.gate.page import page
+    from medprobe.gate.run import page
 
     loaded = suite_files.load(suites, needed, settings)
     reports = gate.run(loaded, tables, text=params.track.text)
@@ -140,7 +140,7 @@ def _report_failures(
     name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path
 ) -> None:
     """Print what failed; raise BadInput for the first critical check that failed."""
-    from medprobe.gate.page import failing_rows
+    from medprobe.gate.run import failing_rows
 
     failed = [
         (files[report["table"]], check)

@@ -108,7 +108,7 @@ def sentence(text: str) -> str:
 
 
 def _size(results: Results, benchmark: str) -> str:
-    """How large the main subset is, as it was probed; nothing where it is not counted."""
+    """How large the main subset is, as it was probed; empty if it is not counted."""
     counted = results.statistics.get(benchmark, pd.DataFrame(columns=["subset"]))
     subset = results.main_subset(benchmark)
     rows = counted[counted["subset"] == subset]

@@ -18,7 +18,7 @@ CAPTION: Final = (
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """A table of measured and published numbers, nothing where no model is a published one."""
+    """A table of measured and published numbers; empty if no model is a published one."""
     rows = results.rows(benchmark)
     rows = rows[rows["model"].isin(results.published)]
     printed_as = results.printed(benchmark)

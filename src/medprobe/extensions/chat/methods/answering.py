@@ -31,8 +31,8 @@ from medprobe.engine.inspection import Head
 from medprobe.extensions.chat import extraction, prompt_texts, writing
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt
 from medprobe.extensions.chat.writer import writer_of
+from medprobe.extensions.likelihood.best_first import VARIANTS, Ranker, Ranking
 from medprobe.extensions.likelihood.likeliest import ranker_of
-from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 PROMPT: Final = "[P]"  # in the wording of a question: the prompt with a blank
@@ -66,10 +66,10 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
-    FREE = MappingProxyType({"forms": ["free"]})
-    ASKED = MappingProxyType({"write": 1})
+    FREE_TEXT_SETTINGS = MappingProxyType({"forms": ["free"]})
+    ASK_PRIORITY = MappingProxyType({"write": 1})
     NEEDS = frozenset(FORM_NEEDS.values())
-    SELECTING = frozenset({"templates", "shots", "forms"})
+    ONLY_SELECTS = frozenset({"templates", "shots", "forms"})
 
     class Settings(Section):
         """How a model is asked, all combinations, and how free answers are written.

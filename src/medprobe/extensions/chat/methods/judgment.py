@@ -64,7 +64,7 @@ class Judgment(Method):
     KINDS = ("chat", "causal", "masked")
     NEEDS = frozenset({"top_logprobs", "echo"})
     METRIC = "judgment"
-    SELECTING = frozenset({WITHIN_WORD_L2R})
+    ONLY_SELECTS = frozenset({WITHIN_WORD_L2R})
 
     class Settings(Section):
         """How it is asked in words: P(true) is the mean over wordings and both orders of words."""

@@ -21,8 +21,7 @@ import click
 import pandas as pd
 import yaml
 
-from medprobe.cli.completion import benchmarks
-from medprobe.cli.group import example
+from medprobe.cli.group import benchmarks, example
 from medprobe.core import places
 from medprobe.core.answers import biolama, find_rule
 from medprobe.core.errors import BadInput, nearest

@@ -2,8 +2,8 @@
 
 Of the subsets whose queries are the families of a benchmark (`core.tables.is_families`). First
 answers are equal if they have one identifier, or are equal by the benchmark's rule. A query without
-a prediction agrees with no other, and is wrong. A table that does not list the best names
-(`core.tables.are_ahead`) says whether first answers are right, and not what they are: it has no
+a prediction agrees with no other, and is wrong. A table that lists no best names, but those ranked
+above the answer, says whether first answers are right, and not what they are: it has no
 `consistency`.
 
 Sources: Elazar et al. 2021 (ParaRel), agreement over pairs of wordings; Gallifant et al.
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
-from medprobe.core.tables import ORIGINAL, are_ahead, read_about
+from medprobe.core.tables import ORIGINAL, lists_outranking, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.comparisons import holm, paired_test
 from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
@@ -66,7 +66,7 @@ class Consistency(Scorer):
             return {}
         columns = by_column(members)
         tables = [by_family(members), by_change(members), columns]
-        if are_ahead(predictions):
+        if lists_outranking(predictions):
             tables = [table.drop(columns="consistency") for table in (tables[0], columns)]
         scores: Scores = {}
         for table in tables:
@@ -83,7 +83,7 @@ class Consistency(Scorer):
         if members.empty:
             return pd.DataFrame(columns=[*KEYS, "subset", "cluster", "answer", "weight"])
         families = weighted(by_family(members))
-        return families.drop(columns="consistency") if are_ahead(predictions) else families
+        return families.drop(columns="consistency") if lists_outranking(predictions) else families
 
 
 def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:

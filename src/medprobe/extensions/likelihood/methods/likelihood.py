@@ -28,8 +28,8 @@ from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.extensions.likelihood.ahead import cut_behind
+from medprobe.extensions.likelihood.best_first import VARIANTS, Ranker, Ranking
 from medprobe.extensions.likelihood.likeliest import ranker_of
-from medprobe.extensions.likelihood.rankings import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -46,7 +46,7 @@ class Likelihood(Method):
     """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
-    ASKED = MappingProxyType({"rank": 1})
+    ASK_PRIORITY = MappingProxyType({"rank": 1})
     NEEDS = frozenset({"echo"})
 
     class Settings(Section):
@@ -127,7 +127,7 @@ class Likelihood(Method):
     def _lists(self, task: Task) -> bool:
         """Whether the best names are listed, or what decides about the answers."""
         settings = self.settings
-        return self.kind == "masked" or settings.lists or settings.ranks or task.lists
+        return self.kind == "masked" or settings.lists or settings.ranks or task.keep_best
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""

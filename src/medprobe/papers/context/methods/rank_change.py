@@ -51,7 +51,7 @@ class RankChange(Method):
     KINDS = ("masked", "causal", "chat")
     WHY = "it scores a name with what follows it, and T5's family writes the name alone"
     METRIC = "ucm"
-    SELECTING = frozenset({"rankings", "copy_control"})
+    ONLY_SELECTS = frozenset({"rankings", "copy_control"})
 
     class Settings(Section):
         """How entities are ranked. The decoder's settings are those that BioLAMA released."""

@@ -91,7 +91,7 @@ BOTH_TEXT: Final = (
 
 
 def section(results: Results, benchmark: str) -> list[Part]:
-    """All of it, or nothing where the benchmark has no rank changes."""
+    """The chapter's parts; empty without rank changes."""
     rows = _sort_models(ucm.select_variants(results.rows(benchmark)))
     if rows.empty:
         return []

@@ -1,13 +1,23 @@
-"""DisKnE's expectations on examples: labels, names, and negatives that are negatives.
+"""DisKnE's expectations: labels, names, negatives, forms, and the nearest of cui2vec.
 
-Source: Alghanmi et al. 2021, sections 3.2 and 3.4.
+Negatives are negatives, nothing but the disease tells them from positives, and the similar ones are
+cui2vec's nearest, read again from its file, without the builder's reader and search. Source:
+Alghanmi et al. 2021, sections 3.2 to 3.4; random negatives, section 4.3.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from medprobe.gate.checks import Context, row_check, value_check
+from medprobe.core import places
+from medprobe.core.errors import BadInput
+from medprobe.core.tables import SLOT
+from medprobe.gate import leaks
+from medprobe.gate.checks import Context, row_check, says, value_check
+from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
 
 ARTICLE = r"(?i)\ban? \[X\]"  # before a disease
 
@@ -145,3 +155,139 @@ def related_diseases(context: Context) -> set[tuple[str, str]]:
     ancestors = context.tables["ancestors"]
     pairs = set(zip(ancestors["cui"], ancestors["ancestor"], strict=True))
     return pairs | {(above, below) for below, above in pairs}
+
+
+@row_check
+@says("the hypothesis is not the preferred name")
+def expect_hypotheses_to_be_preferred_names(
+    rows: pd.DataFrame, context: Context, hypothesis: str
+) -> list[bool] | pd.Series:
+    """The first column's text is the preferred name of the second column's concept, byte for byte.
+
+    The preferred name is that of the table `names`, and MRCONSO.RRF must prefer it too where it
+    prefers a name of the concept. With `hypothesis` "surface" the text is in lower case, as the
+    released code has it.
+    """
+    text, cui = rows.columns
+    if hypothesis == "surface":
+        return rows[text] == rows[text].str.lower()
+    preferred = _preferred_names(context)
+    in_umls: dict[str, set[str]] = defaultdict(set)
+    for row in read_names(MRCONSO, set(rows[cui]), PREFERRED, "the gate reads names again"):
+        in_umls[row[CUI]].add(row[STR])
+    return [
+        name == preferred.get(concept) and name in in_umls.get(concept, {name})
+        for name, concept in zip(rows[text], rows[cui], strict=True)
+    ]
+
+
+@row_check
+@says("its text is a name of another disease, and none of its own")
+def expect_texts_to_name_their_diseases(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """What a positive's text calls its disease is no name of another one alone.
+
+    Columns `cui, full_hypothesis, start, end`, of positives. Names are those of UMLS's file, of all
+    their diseases. What is a name of none, such as a misspelt one, passes, and so does a name of a
+    disease above or below the annotated one.
+    """
+    cui = rows.columns[0]
+    of_name: dict[str, set[str]] = defaultdict(set)
+    for name, concept in leaks.umls_names(MRCONSO, set(rows[cui])):
+        of_name[_form(name)].add(concept)
+    related = related_diseases(context)
+    accepted = []
+    for disease, text, start, end in rows.itertuples(index=False, name=None):
+        named = of_name.get(_form(text[start:end]), {disease})
+        accepted.append(any(other == disease or (disease, other) in related for other in named))
+    return accepted
+
+
+def _form(name: str) -> str:
+    """A name without regard to case, marks and endings."""
+    return " ".join(leaks.normalise(name).roots)
+
+
+@row_check
+@says("its pair has several premises")
+def expect_premises_to_be_of_their_pairs(rows: pd.DataFrame) -> pd.Series:
+    """Rows of one pair, the first column, have one premise, the second one, byte for byte."""
+    pair, premise = rows.columns
+    return rows.groupby(pair)[premise].transform("nunique") == 1
+
+
+@row_check
+def expect_prompts_to_be_of_examples(rows: pd.DataFrame, context: Context) -> list[bool]:
+    """A query's prompt is the premise and the full hypothesis of its positive, the disease a slot.
+
+    Columns `query_id, prompt`; the query's id is the example's.
+    """
+    examples = context.tables["examples"]
+    prompts = {}
+    for row in examples[examples["label"] == 1].itertuples():
+        before, after = row.full_hypothesis[: row.start], row.full_hypothesis[row.end :]
+        prompts[row.example_id] = f"{row.premise} {before}{SLOT}{after}"
+    query, prompt = rows.columns
+    return [prompts.get(name) == text for name, text in zip(rows[query], rows[prompt], strict=True)]
+
+
+def _preferred_names(context: Context) -> dict[str, str]:
+    """The preferred name of each concept of the table `names`."""
+    names = context.tables["names"]
+    return names[names["preferred"]].set_index("cui")["name"].to_dict()
+
+
+VECTORS = places.DATA / "cui2vec/cui2vec_pretrained.csv"
+CLOSE = 1e-5  # cosines that differ by less are equal
+
+
+@row_check
+@says("its disease is not one of the nearest")
+def expect_similar_negatives_to_be_nearest(
+    rows: pd.DataFrame, context: Context, negatives: int, sample: int
+) -> pd.Series:
+    """A similar negative's disease is one of the nearest to the original one.
+
+    Columns `kind, original_cui, cui`. Nearest are so many `negatives` by the cosine of their
+    vectors, among the diseases of all positives that are neither above nor below the original one.
+    A sample of original diseases is checked, or all. All rows of a disease fail whose vector is as
+    near to all others, since then nothing is nearest.
+    """
+    kind, original, cui = rows.columns
+    similar = rows[rows[kind] == "similar"]
+    pool = sorted(rows.loc[rows[kind] == "positive", cui].unique())
+    drawn = similar[original].drop_duplicates()
+    drawn = drawn.sample(min(sample, len(drawn)), random_state=0)
+    related = related_diseases(context)
+    vectors = _vectors(VECTORS, {*pool, *drawn})
+    accepted = pd.Series(True, index=rows.index)
+    for disease in drawn:
+        chosen = similar.index[similar[original] == disease]
+        others = [
+            other
+            for other in pool
+            if other != disease and other in vectors and (disease, other) not in related
+        ]
+        if disease not in vectors or len(others) <= negatives:
+            accepted[chosen] = disease in vectors
+            continue
+        cosines = {other: float(vectors[disease] @ vectors[other]) for other in others}
+        least = sorted(cosines.values(), reverse=True)[negatives - 1] - CLOSE
+        differ = max(cosines.values()) - min(cosines.values()) > CLOSE
+        accepted[chosen] = [
+            differ and cosines.get(other, -2) >= least for other in similar.loc[chosen, cui]
+        ]
+    return accepted
+
+
+def _vectors(path: Path, cuis: set[str]) -> dict[str, np.ndarray]:
+    """The vectors of these concepts, each of length 1."""
+    if not path.is_file():
+        raise BadInput(path, "no such file", "the gate ranks a sample of negatives again")
+    vectors = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            cui = line[: line.find(",")].strip('"')
+            if cui in cuis:
+                vector = np.array(line.split(",")[1:], dtype=np.float64)
+                vectors[cui] = vector / max(float(np.linalg.norm(vector)), 1e-30)
+    return vectors

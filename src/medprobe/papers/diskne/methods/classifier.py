@@ -94,10 +94,10 @@ class Classifier(Method):
 
     KINDS = ("masked", "encoder")
     METRIC = "f1"
-    NOTES: ClassVar = {  # of a variant, replicate and disease: the mean loss of each epoch
+    SIDE_TABLES: ClassVar = {  # of a variant, replicate and disease: the mean loss of each epoch
         "curves": ("variant", "replicate", "target", "epoch", "train", "validation")
     }
-    SELECTING = frozenset({"variants", "seeds", "diseases"})
+    ONLY_SELECTS = frozenset({"variants", "seeds", "diseases"})
 
     class Settings(FineTuningRecipe):
         """The defaults are the paper's; what it leaves open, `FineTuningRecipe` names."""
@@ -175,7 +175,7 @@ class Classifier(Method):
         """Return one row per test example: its `prediction`, 1 or 0, and the probability of 1.
 
         Further columns: `label, target, disease, category`, the `fewest` positives of a disease
-        that is reported, and the training `curves`, as NOTES says.
+        that is reported, and the training `curves`, as SIDE_TABLES says.
         """
         name, _, seed = pass_.rpartition("/")
         variant, examples = VARIANTS[name], task.tables["examples"]

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from medprobe.cli import completion
+from medprobe.cli import group
 from medprobe.cli.group import example
 from medprobe.core import places
 
@@ -19,7 +19,7 @@ HEADING: Final = "Bring data"
     )
 )
 @click.argument("kind", type=click.Choice(["predictions", "prompts"]))
-@click.argument("benchmark", shell_complete=completion.benchmarks)
+@click.argument("benchmark", shell_complete=group.benchmarks)
 @click.argument("name")
 @click.option(
     "--rater", "raters", multiple=True, required=True, help="A rater's name; repeat the option."

@@ -51,10 +51,10 @@ class Contrastive(Method):
 
     KINDS = ("masked", "encoder")
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
-    SELECTING = frozenset({"sets", "step", "sweeps"})
+    ONLY_SELECTS = frozenset({"sets", "step", "sweeps"})
     READS = ("outputs/rewired/${item.model}",)
     PARAMS = ("sentence_sets",)
-    ASKED = MappingProxyType({"rank": 2})
+    ASK_PRIORITY = MappingProxyType({"rank": 2})
 
     class Settings(Section):
         """The paper's choice."""
@@ -171,7 +171,7 @@ class Contrastive(Method):
         folder, records = self._pass_folder(pass_), self._records(pass_)
         return [folder.parent, *records[1:]] if _is_main_step(pass_) else [folder, *records]
 
-    def shares(self, task: Task) -> str:
+    def batch_key(self, task: Task) -> str:
         """All tasks of a pass rank the same names, whose vectors are computed once."""
         return ""
 
@@ -277,7 +277,7 @@ class Contrastive(Method):
         return [-1, *(layer for layer in further if layer <= depth)]
 
     def _model(self, pass_: str) -> Model:
-        """The checkpoint of a pass; that of the pass before, and its vectors, are let go."""
+        """Load the checkpoint of a pass, and free the previous one with its vectors."""
         if self.pass_model is None or self.pass_model[0] != pass_:
             self.pass_model, self.prompt_vectors, self.indexes = None, {}, []
             folder = self._pass_folder(pass_)

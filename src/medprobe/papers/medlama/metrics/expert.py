@@ -26,7 +26,7 @@ import pandas as pd
 from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import (
     QUERY_COLUMNS,
-    are_ahead,
+    lists_outranking,
     metric_of_predictions,
     read_predictions,
     read_table,
@@ -138,7 +138,7 @@ def _read_evaluation(folder: Path) -> Evaluation:
 
 def _scored_by(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> list[Evaluation]:
     """The evaluations that score a system: none where its table does not list its best names."""
-    found = [] if are_ahead(predictions) else evaluations(benchmark, scoring.benchmarks)
+    found = [] if lists_outranking(predictions) else evaluations(benchmark, scoring.benchmarks)
     return [evaluation for evaluation in found if evaluation.target == "predictions"]
 
 

@@ -89,7 +89,7 @@ VARIETY: Final = (
 
 
 def chapter(results: Results) -> list[Chapter]:
-    """A chapter of its own, or nothing where no such data set was probed."""
+    """A chapter of its own; empty if no such data set was probed."""
     parts = [
         *_rankings(results),
         *_groups(results),
