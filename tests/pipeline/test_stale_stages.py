@@ -192,6 +192,15 @@ def test_only_stages_whose_list_of_code_changes_follow_an_edit_of_code(
     assert find_stale_stages() == {"probe": replace(probe, needs=())}
 
 
+def test_changed_parameters_are_named_to_their_leaves() -> None:
+    Path("params.yaml").write_text("methods: {xfactr: {masks: 3, beam: 1}}\n")
+    Path("dvc.yaml").write_text(STAGES + "    params: [methods]\n")
+    with Repo() as repo:
+        repo.reproduce()
+    Path("params.yaml").write_text("methods: {xfactr: {masks: 4, beam: 1, seeds: 2}}\n")
+    assert find_stale_stages()["probe"].changes == ("methods.xfactr.masks", "methods.xfactr.seeds")
+
+
 def test_what_dvc_cannot_read_is_one_line() -> None:
     Path("dvc.yaml").write_text(STAGES.replace("deps: [code]", "deps: {code"))
     with pytest.raises(BadInput, match=r"dvc\.yaml"):

@@ -199,12 +199,28 @@ def _changes(stage: Any, status: Sequence[Any], code: Collection[str]) -> tuple[
             names.append(str(entry).removeprefix("changed "))  # such as its command
             continue
         for path, state in entry.get("changed deps", {}).items():
-            if isinstance(state, dict):  # parameters
-                names += state
+            if isinstance(state, dict):
+                names += _changed_params(stage, state)
             elif Path(path).parent != places.CODE:
                 names.append(path)
         names += [f"{path} ({state})" for path, state in entry.get("changed outs", {}).items()]
     return tuple(names)
+
+
+def _changed_params(stage: Any, names: Collection[str]) -> list[str]:
+    """The parameters below these names whose values have changed, such as `methods.masked.x.y`."""
+    from dvc.dependency.param import ParamsDependency
+
+    changed: list[str] = []
+    for dependency in stage.deps:
+        if isinstance(dependency, ParamsDependency):
+            old, new = dependency.hash_info.value or {}, dependency.read_params()
+            for name in new.keys() & {*names}:
+                before = dvc_records.flat(old.get(name), name)
+                after = dvc_records.flat(new[name], name)
+                keys = before.keys() | after.keys()
+                changed += sorted(key for key in keys if before.get(key) != after.get(key))
+    return changed or [*names]
 
 
 def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
