@@ -86,7 +86,7 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
     monkeypatch.setattr("medprobe.pipeline.stages.compare.write_page", lambda *results: None)
     compare(PARAMS)
     markdown = export(results(tmp_path), "made_up", "markdown")
-    assert "75.0** [" in markdown and "5.0†‡ [" in markdown and "†: not shown" in markdown
+    assert "75.0** [" in markdown and "5.0†‡ [" in markdown and "†: not significantly" in markdown
     assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
     table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv")))
     unbeaten = table.set_index(["model", "method"])["unbeaten"]

@@ -306,7 +306,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
     def works(*command: str) -> str:
         return project.works(*command, **installed)
 
-    assert "dvc.yaml: written again" in works("medprobe", "plan")
+    assert "dvc.yaml: regenerated" in works("medprobe", "plan")
     assert "what the code asks for" in works("medprobe", "pipeline")
     works("dvc", "repro", "compare")
     assert "params.yaml is valid" in works("medprobe", "doctor")

@@ -133,5 +133,5 @@ def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
     monkeypatch.setattr(pipeline, "locks", dict)
     for says_so in (True, False):
         doctor(Params(), Path("data"))
-        assert ("dvc.yaml: written again" in capsys.readouterr().out) == says_so
+        assert ("dvc.yaml: regenerated" in capsys.readouterr().out) == says_so
     assert Path("dvc.yaml").read_text() == "stages: {}\n"

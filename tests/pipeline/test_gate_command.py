@@ -90,7 +90,7 @@ def project(checked: Path, tmp_path: Path) -> Path:
 
 
 def test_a_good_table_passes_and_is_built_once(project: Path) -> None:
-    assert re.search(r"all \d+ checks that must pass did", page(project, "good"))
+    assert re.search(r"all \d+ required checks passed", page(project, "good"))
     code, out = run_workflow(project)
     assert code == 0, out
     assert "Running stage" not in out
@@ -111,7 +111,7 @@ def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Pat
     assert "2 rows fail, the first is row 1, treats/A" in twice
     assert "data/tables/empty.csv, line 3: object is " in page(project, "empty")
     assert "row 2, treats/B" in page(project, "twice")
-    assert "checks that must pass did" in page(project, "good")
+    assert "required checks passed" in page(project, "good")
     assert (project / "outputs/passed/good").is_file()
     assert [path.name for path in project.glob("outputs/passed/*")] == ["good"]
 
@@ -126,7 +126,7 @@ def test_the_page_of_a_broken_row_takes_the_place_of_an_earlier_one(project: Pat
     write_tables(project, good=GOOD)
     code, out = run_workflow(project)
     assert code == 0, out
-    assert re.search(r"all \d+ checks that must pass did", page(project, "good"))
+    assert re.search(r"all \d+ required checks passed", page(project, "good"))
 
 
 def test_edited_suites_are_named(project: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_lock_of_other_data_is_reported(project: Path, *, pinned: bool) -> Non
     [line] = [line for line in out.splitlines() if line.startswith("dvc.lock and metrics/: ")]
     assert "the record of build-table@good is of others" in line
     assert line.endswith("run `medprobe repro`, and commit them with data.dvc")
-    assert pinned != ("data.dvc: did not name the data in data/" in out)
+    assert pinned != ("data.dvc: was out of date for data/" in out)
 
 
 def test_the_workflow_pulls_what_data_dvc_names(project: Path) -> None:

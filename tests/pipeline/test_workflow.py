@@ -140,7 +140,7 @@ def test_without_a_remote_the_gate_says_so_and_checks_the_sample_world(project: 
     code, out = gate(folder := project(remote=False, leak=True))
     assert code == 0, out
     assert "::notice::no DVC remote" in out
-    assert "data.dvc: did not name the data in data/" in out
+    assert "data.dvc: was out of date for data/" in out
     assert (folder / "outputs/passed/biolama").is_file()
 
 

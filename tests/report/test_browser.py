@@ -177,7 +177,7 @@ def test_the_first_screen_answers(
     """It has the sentence with value, control and baseline, and the drawing of all models."""
     pages = {
         **{"knows": (page.reports, 3), "taught knows": (single_models["taught"], 1)},
-        "untaught is not shown to be above its control on made_up": (single_models["untaught"], 1),
+        "untaught is not significantly above its control": (single_models["untaught"], 1),
         "-0-": (many_models, 16),
     }
     set_view(page.window, width, height)
@@ -202,7 +202,7 @@ def test_the_best_is_the_best_of_those_that_are_chosen(page: Reader) -> None:
     [sentence] = page.finds(".open .says")
     assert sentence.text.startswith("taught knows 75.0") and "third" in sentence.text
     page.clicks("#models button", "untaught")
-    assert sentence.text.startswith("untaught is not shown to be above its control on made_up")
+    assert sentence.text.startswith("untaught is not significantly above its control on made_up")
     assert sentence.text.endswith("%).")
     page.clicks("#models button", "third")
     assert sentence.text.endswith("; nor is any other of these models.")

@@ -42,7 +42,7 @@ LEFT_OUT: Final = (
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = (
-    "†: not shown to be above its control, such as the model's own answers to other subjects."
+    "†: not significantly above its control, such as the model's own answers to other subjects."
 )
 HEAD: Final = re.compile(r", | by |(?<=:)")  # line breaks in a column's head
 NARROW: Final = 4  # columns that fit into the width of the text
@@ -163,7 +163,7 @@ def _column(
 
 
 def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
-    """Whether each model is not shown to be above its control, as on the page; [models]."""
+    """Whether each model is not significantly above its control, as on the page; [models]."""
     names = rows.iloc[0][["benchmark", "subset", "metric"]]
     means = select(results.comparison, relation="macro", **names)
     tables = page.Results(means[means["model"] != BASELINE], results.significance)

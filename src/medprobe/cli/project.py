@@ -69,16 +69,16 @@ class Imports(click.Group):
 
 @main.group("import", cls=Imports, epilog=example("medprobe import medlama ~/medlama"))
 def import_() -> None:
-    """Check released files, or the results of another program, and copy them into data/."""
+    """Check released files and copy them into data/."""
 
 
 @main.command(epilog=example("medprobe list papers", "medprobe adopt diskne"))
 @click.argument("paper")
-@click.option("--yes", is_flag=True, help="Write without a question.")
+@click.option("--yes", is_flag=True, help="Write without asking, as where there is no terminal.")
 def adopt(paper: str, yes: bool) -> None:
     """Put a paper's benchmarks, methods, rewiring and models into params.yaml.
 
-    The command shows the difference, and writes only after your consent.
+    The command shows the difference and asks before it writes.
 
     \b
     PAPER  a name from `medprobe list papers`
@@ -98,10 +98,10 @@ def adopt(paper: str, yes: bool) -> None:
 
 @main.command(epilog=example("medprobe pipeline"))
 def pipeline() -> None:
-    """Write dvc.yaml again, after a new method, builder or import in the code.
+    """Regenerate dvc.yaml, after a new method, builder or import in the code.
 
-    `medprobe repro`, `plan` and `doctor` do so themselves. After an upgrade, this command alone
-    writes which libraries compute; all stages run again then.
+    `medprobe repro`, `plan` and `doctor` do so, too. After an upgrade, run this command to record
+    the new library versions; every stage then reruns.
     """
     from medprobe.pipeline.dvc_yaml import write
 
@@ -109,7 +109,7 @@ def pipeline() -> None:
     for path in written:
         click.echo(f"{path} written")
     if not written:
-        click.echo("dvc.yaml is what the code asks for")
+        click.echo("dvc.yaml is up to date")
 
 
 @main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))
@@ -126,11 +126,10 @@ def doctor(*, as_json: bool) -> None:
 @main.command(epilog=example("medprobe clean"))
 @click.option("--yes", is_flag=True, help="Remove without asking.")
 def clean(yes: bool) -> None:
-    """Remove what stages made of names that params.yaml no longer has, and unused parts.
+    """Delete outputs of names that are no longer in params.yaml, and unused parts.
 
-    Lists the paths with their sizes, and asks. A name that comes back has its results from DVC's
-    cache. Unused parts are what stages computed with other code, settings or data. They are listed
-    once all stages are up to date.
+    Lists the paths with their sizes, and asks first. Unused parts are those of other code, settings
+    or data. They are listed once all stages are up to date.
     """
     from rich.filesize import decimal
 

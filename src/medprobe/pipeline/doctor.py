@@ -55,7 +55,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     written = pipeline.write(locks=False)
     _check_locks()
     paths = clean.leftovers()
-    notes = [*(f"{path}: written again, {CHANGED}" for path in written), *_notes(params)]
+    notes = [*(f"{path}: regenerated, {CHANGED}" for path in written), *_notes(params)]
     missing = missing_sources(sources)
     if as_json:
         content = {"sources": sources, "models": models, "plugins": plugins, "missing": missing}

@@ -137,10 +137,10 @@ def _unlike_record(differing: set[str]) -> list[str]:
     pins = sorted(name for name in differing if name.endswith(".dvc"))
     stages, lines = sorted(differing.difference(pins)), []
     if pins:
-        problem = f"did not name the data in {places.DATA}/; commit it as it is now"
+        problem = f"was out of date for {places.DATA}/; commit it as it is now"
         lines.append(f"{', '.join(pins)}: {problem}")
     if stages:
-        problem = f"not of these data (the record of {stages[0]} is of others)"
+        problem = f"made from other data, by the record of {stages[0]}"
         remedy = f"run `medprobe repro`, and commit them with {PINNED}"
         lines.append(f"dvc.lock and {places.METRICS}/: {problem}; {remedy}")
     return lines

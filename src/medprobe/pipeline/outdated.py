@@ -1,4 +1,4 @@
-"""dvc.yaml is written again where the code or params.yaml asks for another one.
+"""dvc.yaml is regenerated if the code or params.yaml changed.
 
 What it follows from is compared first, since to write it all methods are imported, for seconds.
 """
@@ -17,7 +17,7 @@ from medprobe.pipeline.stale_stages import CODE_STAGE
 PIPELINE: Final = Path("dvc.yaml")
 NAMED: Final = ("benchmarks", "methods", "metrics")  # kinds of plugins that dvc.yaml names at once
 MARK: Final = "# Written by `medprobe pipeline`"
-CHANGED: Final = "the code or params.yaml asks for another one"
+CHANGED: Final = "because the code or params.yaml changed"
 
 
 def write_outdated(stages: Collection[str]) -> bool:
@@ -38,7 +38,7 @@ def write_outdated(stages: Collection[str]) -> bool:
 
     written = dvc_yaml.write(locks=False)
     for path in written:
-        print_above(f"{path}: written again, {CHANGED}")
+        print_above(f"{path}: regenerated, {CHANGED}")
     return bool(written)
 
 

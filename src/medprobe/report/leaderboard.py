@@ -36,16 +36,16 @@ from medprobe.report.verdicts import (
 
 STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
 LEGEND: Final = (
-    "Values are means over relations (macro), with intervals in brackets; there is none for fewer "
-    "than three units, or for a value that no resample moves. The control of a ranking is the "
+    "Values are means over relations (macro), with intervals in brackets; no interval is given for "
+    "fewer than three units, or if resampling changes nothing. The control of a ranking is the "
     "model's own answers to other subjects of the relation, whose names end in another word. The "
     "difference is what the subject contributes. Other metrics have controls of their own, such as "
     "always saying true. The majority baseline is each relation's best constant list of "
     "answers. It has seen the labels, which the model has not, so a model below it may still know "
     "facts; it is not tested. Differences are those of the tests, in points for shares, with the "
     f"corrected p. {MARK} not significant. Models are tested against each other under one method. "
-    "Each model is shown under its best method among those shown to be above their control, which "
-    "favours models with many methods."
+    "Each model is shown under its best method among those significantly above their control, "
+    "which favours models with many methods."
 )
 HEADS: Final = (
     "model",
@@ -286,7 +286,7 @@ def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> s
         untested = "the difference is not tested" if own else "it is not tested against a control"
         return f"{model} has {number} on {name}{by}{end}; {untested}"
     if not own.beaten:
-        return f"{model} is not shown to be above its control on {name}{by}: {number}{end}"
+        return f"{model} is not significantly above its control on {name}{by}: {number}{end}"
     verb = f"knows {number} of" if ranking.metric == "acc_at_1" else f"has {number} on"
     return f"{model} {verb} {name}{by}{end}"
 
@@ -300,11 +300,13 @@ def _sentence_end(ranking: Standing, first: First, other: First) -> str:
     if row["value"] == best["value"]:
         return f"; {row['model']} has the same"
     if (row["value"] < best["value"]) == ranking.lower:
-        return f"; {row['model']} has {value}, but is not shown to be above its control"
+        return f"; {row['model']} has {value}, but is not significantly above its control"
     test = ranking.test(best, row)
     if test is None:
         return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"
-    return f"; next model {row['model']} {value}" + ("" if test.clear else ", not shown to differ")
+    return f"; next model {row['model']} {value}" + (
+        "" if test.clear else ", not significantly different"
+    )
 
 
 def _in_words(ranking: Standing, value: float) -> str:

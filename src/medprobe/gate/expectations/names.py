@@ -168,7 +168,7 @@ def expect_templates_to_affirm(prompts: pd.Series) -> pd.Series:
 @value_check
 @says("another relation's name looks the same")
 def expect_relations_to_look_different(relations: pd.Series) -> pd.Series:
-    """No two relations' names differ only in case, blanks or what nobody sees.
+    """No two relations' names differ only in case, blanks or invisible characters.
 
     Of such names the first one passes.
     """
@@ -267,7 +267,7 @@ def _spread(passes: pd.Series, query_ids: pd.Series) -> pd.Series:
 @value_check
 @says("another wording looks the same")
 def expect_wordings_to_look_different(query_ids: pd.Series, context: Context) -> pd.Series:
-    """No two prompts of a family differ only in case, blanks or what nobody sees."""
+    """No two prompts of a family differ only in case, blanks or invisible characters."""
     members = _members(context)
     looks = members.assign(look=members["prompt"].map(look))
     return _spread(~looks.duplicated(["family_id", "look"]), query_ids)

@@ -129,7 +129,7 @@ def _lacks(client: Client, kind: ModelKind) -> dict[str, str]:
 @click.command(epilog="\b\nExample:\n  medprobe fetch-server --model llama")
 @click.option("--model", required=True, help="A model of params.yaml.")
 def command(params: Params, model: str) -> None:
-    """Ask a server what it can do, and what its model answers, before it is probed."""
+    """Record what a server can do, before its model is probed."""
     fetch_server(model, params, places.MODELS / model)
 
 
