@@ -124,6 +124,7 @@ def clone_medlama(project: Project) -> None:
 
 def write_annotation(project: Project) -> None:
     (project.folder / "data/diskne/annotation.csv").unlink()
+    (project.folder / "../home").mkdir(exist_ok=True)
     test_import_annotation.released(
         project.folder / "../home/DisKnE", *test_import_annotation.RIGHT
     )
