@@ -16,11 +16,12 @@ OWN_PARAMS = """# mine
 seed: 7 # a good number
 engine: {precision: float32}
 # where my model is
-folders: {mine: checkpoints/mine}
+folders: {mine: checkpoints/mine, other: checkpoints/other}
 train: {taught: {kind: masked, corpus: taught}}
 continued: {further: {base: taught, corpus: taught, steps: 9}}
 models:
   masked: {mine: {trained_until: "2021-06-30"}, taught: {}, further: {}}
+  causal: {other: {}}
 benchmarks:
   table: # one file
 
@@ -55,7 +56,8 @@ def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
     assert params.train == params.continued == {}
     assert not {"taught", "further"} & {*params.models.all()}
     assert params.benchmarks == {"table": {"facts": {"facts": "tables/facts.csv"}}}
-    assert params.methods == {"masked": {"mask_average": {"facts": {}}, "fill_mask": {"facts": {}}}}
+    masked = {"mask_average": {"facts": {}}, "fill_mask": {"facts": {}}}
+    assert params.methods == {"masked": masked, "causal": {}}, "of a kind that the paper has not"
     assert params.score.bootstrap == 9
     changes = difference(before, after).splitlines()
     assert "-    old: {facts: tables/old.csv} # too few" in changes and "+train: {}" in changes

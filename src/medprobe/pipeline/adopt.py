@@ -125,6 +125,7 @@ def _sections(file: str, params: Params) -> dict[str, Any]:
             adopted.setdefault(name, {})
         if settings.required and not adopted.get(name):
             adopted.pop(name, None)  # yours must stay
+    adopted["methods"] |= {kind: {} for kind in filled if kind not in adopted["methods"]}
     sections |= adopted
     return sections
 
