@@ -153,7 +153,9 @@ def rows(cls: type[BaseModel], only: tuple[str, ...] = ()) -> Iterator[str]:
             ]
             values = ", ".join([default, *(f"`{value}`" for value in others)])
             brackets = "" if values == "empty" else f" ({values})"
-            yield f"- `{name}`{brackets}: {re.split(FULL_STOP, meaning)[0]}"
+            first = re.split(FULL_STOP, meaning)[0]
+            says_no_more = first.lower() == f"{name.replace('_', ' ')}."
+            yield f"- `{name}`{brackets}" + ("" if says_no_more else f": {first}")
 
 
 def descriptions(cls: type[BaseModel]) -> dict[str, str]:

@@ -102,7 +102,7 @@ def test_models_that_the_hub_lacks_are_reported(params_path: Path) -> None:
 
 def test_a_model_of_ones_own_that_stays_is_named(params_path: Path) -> None:
     own_text = OWN_PARAMS.replace(
-        "folders: {mine: checkpoints/mine}", "fetch: {new-bert: {hub: my/copy}}"
+        "folders: {mine: checkpoints/mine, ", "fetch: {new-bert: {hub: my/copy}}\nfolders: {"
     )
     params_path.write_text(own_text.replace("{mine: ", "{new-bert: "), encoding="utf-8")
     remark = "your model new-bert, my/copy as masked, stays; the paper has someone/new"
