@@ -160,7 +160,8 @@ def tables(
     spaces = spaces or {}
     rows_by_query = _group_by_query(read, templates, spaces)
     if not rows_by_query:
-        raise BadInput(source, "no rows", "write one row per fact, below a line of column names")
+        remedy = "write one row per fact, below a line of column names"
+        raise BadInput(source, "the file of facts has no rows", remedy)
     facts_by_query = {key: [fact for _, fact in rows] for key, rows in rows_by_query.items()}
     all_facts = [fact for query_facts in facts_by_query.values() for fact in query_facts]
     queries = pd.DataFrame(_queries(facts_by_query))

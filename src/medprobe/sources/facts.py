@@ -32,6 +32,7 @@ from medprobe.sources.records import (
 SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 
 CORRECT: Final = "correct its path in params.yaml"
+TEMPLATE_ROW: Final = "a row needs a relation, and a template with exactly one [X] and one [Y]"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 MOST_ROWS: Final = 10_000_000
 SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
@@ -140,7 +141,7 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
         check_fields(where, fields.keys(), TemplateRow)
-        row = validate(where, fields, TemplateRow, "a row needs relation and template")
+        row = validate(where, fields, TemplateRow, TEMPLATE_ROW)
         wordings = templates.setdefault(row.relation, {})
         wording = row.wording if wordings else ORIGINAL
         if wording in wordings:
