@@ -206,12 +206,12 @@ def repro(jobs: int) -> None:
     default="main",
     show_default=True,
     envvar="GITHUB_BASE_REF",
-    help="The branch for which the change is meant, as a pull request on GitHub sets it.",
+    help="The branch that the change is compared with.",
 )
 def gate(base: str) -> None:
     """Build all benchmarks and check them and the sentence sets, without any model.
 
-    A failing build or gate stops no other one. All failures are listed at the end.
+    A failed build or check does not stop the others. All failures are listed at the end.
     """
     from medprobe.pipeline import check
     from medprobe.pipeline.gate import gate as run

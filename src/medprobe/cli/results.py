@@ -30,7 +30,7 @@ from medprobe.cli.group import example, json_option, load_params, main
 @click.option(
     "--prompts", type=click.Path(path_type=Path), help="The templates for a file of facts."
 )
-@click.option("--limit", type=click.IntRange(1), help="Probe a random sample of so many queries.")
+@click.option("--limit", type=click.IntRange(1), help="Probe a random sample of this many queries.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Save the predictions to this parquet file."
 )

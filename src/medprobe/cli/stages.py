@@ -125,10 +125,10 @@ def fetch(model: str) -> None:
     )
 )
 @add_options("model")
-@click.option("--method", default="", help="By this method of params.yaml alone.")
-@click.option("--benchmark", default="", help="On this benchmark of params.yaml alone.")
+@click.option("--method", default="", help="Only with this method of params.yaml.")
+@click.option("--benchmark", default="", help="Only on this benchmark of params.yaml.")
 def probe(model: str, method: str, benchmark: str) -> None:
-    """Probe a model by all methods on all benchmarks of its kind, and log results to MLflow."""
+    """Probe a model with all methods and benchmarks of its kind, and log results to MLflow."""
     from medprobe import methods
     from medprobe.backends.finder import describe
     from medprobe.pipeline import check
