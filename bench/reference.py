@@ -57,7 +57,7 @@ def params_page() -> str:
         "For everyone who edits `params.yaml`: all its keys. Brackets hold the default, then the",
         "other values; a key without them is empty by default. A wrong key is refused, and the",
         "nearest right one is named. You can leave out sections, but not `seed`, `engine` (with",
-        "`precision`), `rewire`, `score`, `track`, nor those that your kinds of models need, such as",
+        "`precision`), `rewire`, `score`, `track`, nor those that your kinds of models need:",
         "`methods: {causal: {}}`.",
         "",
         "## seed",
