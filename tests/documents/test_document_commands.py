@@ -123,7 +123,7 @@ def clone_medlama(project: Project) -> None:
 
 
 def write_annotation(project: Project) -> None:
-    (project.folder / "data/diskne/annotation.csv").unlink()
+    shutil.move(project.folder / "data/diskne/annotation.csv", project.folder / "../sample.csv")
     (project.folder / "../home").mkdir(exist_ok=True)
     test_import_annotation.released(
         project.folder / "../home/DisKnE", *test_import_annotation.RIGHT
@@ -151,7 +151,8 @@ def build_lipid(project: Project) -> None:
 def use_the_table(project: Project) -> None:
     write_drugs(project)
     sections = settings(TUTORIAL)
-    project.replace(benchmarks=sections["benchmarks"], methods=sections["methods"], sweeps={})
+    methods = {kind: {} for kind in project.params()["methods"]} | sections["methods"]
+    project.replace(benchmarks=sections["benchmarks"], methods=methods, sweeps={})
 
 
 def leave_out_sweeps(project: Project) -> None:
@@ -161,6 +162,8 @@ def leave_out_sweeps(project: Project) -> None:
 def restore_params(project: Project) -> None:
     """A paper's models are on the hub, which tests do without."""
     project.works("git", "checkout", "--", "params.yaml")
+    if (sample := project.folder / "../sample.csv").exists():
+        shutil.move(sample, project.folder / "data/diskne/annotation.csv")
 
 
 # Page and beginning of a command: what its reader has done or has by then.
