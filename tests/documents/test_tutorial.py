@@ -67,7 +67,7 @@ def test_the_tutorial(
     params = replace(params, "benchmarks", benchmark)
     path.write_text(replace(params, "methods", f"methods:{methods}"))
     stages = yaml.safe_load(Path("dvc.yaml").read_text())["stages"]
-    assert "probe-mask_average" in stages
+    assert "probe-masked" in stages
     assert run(main, ["pipeline"]).exit_code == 0
     written = yaml.safe_load(Path("dvc.yaml").read_text())
     assert written["stages"] == stages, "plain `dvc repro` needs no new dvc.yaml"
