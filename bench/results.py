@@ -24,9 +24,10 @@ from medprobe.core.spreadsheets import read_csv
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")
 ACCURACIES: Final = ("acc_at_1", "acc_at_5", "acc_at_10")
-METRICS: Final = (
-    *(*ACCURACIES, "unanswered", "judged_right", "called_true", "auroc"),
-    *("perplexity", "perplexity_geometric_mean"),
+FEW: Final = (  # that are asked ten queries per relation
+    ("SmolLM2, `likelihood`", "smollm2", "likelihood"),
+    ("MiniLM, as it came", "minilm", "contrastive:original"),
+    ("MiniLM, rewired", "minilm", "contrastive"),
 )
 LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.tokenizers")
 
@@ -34,9 +35,9 @@ LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.
 def take_over(project: Path) -> None:
     """Copy the numbers of a project, and the hashes of what they follow from."""
     numbers = read_csv(project / "reports/comparison.csv")
-    numbers[numbers["metric"].isin(METRICS)].to_csv(FOLDER / "numbers.csv", index=False)
+    numbers[numbers["metric"].isin(ACCURACIES)].to_csv(FOLDER / "numbers.csv", index=False)
     tests = read_csv(project / "reports/significance.csv")
-    tests[tests["metric"].isin(METRICS)].to_csv(FOLDER / "differences.csv", index=False)
+    tests[tests["metric"].isin(ACCURACIES)].to_csv(FOLDER / "differences.csv", index=False)
     stages = yaml.safe_load((project / "dvc.lock").read_text("utf-8"))["stages"].values()
     read = {row["path"]: row["md5"] for stage in stages for row in stage["deps"]}
     made = {row["path"]: row["md5"] for stage in stages for row in stage["outs"]}
@@ -83,12 +84,14 @@ class Numbers:
         """The number in per cent."""
         return f"{self.value(*where):.1%}".replace("%", " %")
 
-    def shuffled(self, benchmark: str, subset: str, model: str, method: str) -> str:
-        """acc@1 with answers to other subjects; a dash where all queries have one subject."""
+    def shuffled(
+        self, benchmark: str, subset: str, model: str, method: str, metric: str = "acc_at_1"
+    ) -> str:
+        """The accuracy with answers to other subjects; a dash where all have one subject."""
         base, _, variant = method.partition(":")
         name = f"{base}:{shuffled_name(variant)}"
         try:
-            return self.percent(benchmark, subset, model, name, "acc_at_1")
+            return self.percent(benchmark, subset, model, name, metric)
         except LookupError:
             return "–"
 
@@ -159,6 +162,7 @@ def page() -> str:
     made_of: dict[str, Any] = json.loads((FOLDER / "made-of.json").read_text("utf-8"))
     names: dict[str, Any] = {"n": Numbers(FOLDER), "made_of": made_of}
     names["best_table"], names["best"] = best_published("full")
+    names["few"] = FEW
     return environment.from_string(template).render(names)
 
 
