@@ -223,7 +223,7 @@ def test_a_fact_with_a_special_token_is_probed_by_no_command(project: Path) -> N
         result = CliRunner().invoke(main, [*command, *options])
         assert result.exit_code == 2
         assert "the text contains [PAD], a special token" in result.output
-    assert not places.PREDICTIONS.exists()
+    assert not [*places.PREDICTIONS.rglob("*.parquet")]
 
 
 def test_names_that_are_one_to_the_model_are_counted(project: Path) -> None:
