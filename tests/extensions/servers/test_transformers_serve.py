@@ -74,6 +74,7 @@ def test_free_answers_are_asked_and_left_out_numbers_are_refused(server, tmp_pat
         assert written in example
         example = example.replace(written, served)
     rest = "seed: 1\nengine: {precision: float32}\nrewire: {}\nscore: {}\ntrack: {}\n"
+    rest += "methods: {chat: {judgment: {facts: {}}}}\n"
     Path("params.yaml").write_text(rest + example)
     folder = Path("outputs/models/llama")
     fetch_server("llama", params := load_params(), folder)
