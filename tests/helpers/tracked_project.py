@@ -43,9 +43,10 @@ def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch, stages: Mapping[
     TABLE.with_name("made_up-curves.csv").write_text("\n".join(curves))
 
 
-def track_project(params: Params) -> None:
+def track_project(params: Params, made_with: Mapping[str, Any] = MADE_WITH) -> None:
     """Track the project that one stands in: one result when it was made, then all, twice."""
-    with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, ABOUT):
+    about = ABOUT | {"settings": made_with}
+    with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, about):
         pass
     track_model("taught", params)
     significance(params)

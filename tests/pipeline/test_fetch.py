@@ -105,7 +105,7 @@ def test_fetching_follows_the_models_that_are_lower_cased(
     assert file in stages["check"]["outs"]
     assert file in stages["fetch"]["deps"] and file in stages["fetch-folder"]["do"]["deps"]
     monkeypatch.chdir(tmp_path)
-    content = {**NEEDED, "folders": {"mine": "m"}}
+    content = {**NEEDED, "folders": {"mine": "m"}, "methods": {"masked": {}}}
     for facts, expected in (({"lower_case": True}, ["mine"]), ({}, [])):
         models = {"models": {"masked": {"mine": facts}}}
         Path("params.yaml").write_text(yaml.safe_dump(content | models))

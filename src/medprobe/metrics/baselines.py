@@ -65,7 +65,7 @@ def score_baselines(folder: Path, scoring: Scoring) -> dict[str, Scores]:
         for name, table in ((RANDOM_ANSWER, random_answer(tables)), (CHANCE, chance(tables))):
             scores[name] = _average(table, folder, scoring) if len(table) else {}
         write_scores(scores, part)
-    return scores
+    return {name: of_name for name, of_name in scores.items() if of_name}
 
 
 def _average(expected: pd.DataFrame, folder: Path, scoring: Scoring) -> Scores:

@@ -68,6 +68,7 @@ def test_a_papers_settings_for_two_benchmarks_stand_in_one_file() -> None:
     adopted = papers()["contrastive-probe-acl2022"].adopted.methods
     masked = {name: adopted["masked"][name] for name in ("xfactr", "optiprompt")}
     changed = {"masked": masked, "seq2seq": adopted["seq2seq"]}
+    changed = own_params()["methods"] | changed
     check.check(params.Params.model_validate(own_params() | {"methods": changed}))
     decoding = [Xfactr.Settings(**masked["xfactr"][name]) for name in ("medlama", "biolama")]
     assert [choice.masks for choice in decoding] == [5, 10]

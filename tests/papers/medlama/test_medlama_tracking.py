@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.tracked_project import PARAMS, SETTINGS, STAGES, make_project, track_project
+from medprobe.core import lineage
 from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
 from medprobe.tracking.store import connect
 from tracking.test_store import runs
@@ -31,7 +32,9 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LOSSES.joinpath(f"{SWEPT}.csv").write_text("step,loss\n1,0.8\n")
         LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
         methods = {"masked": {"contrastive": {"made_up": REWIRING}}}
-        track_project(PARAMS.model_copy(update={"methods": methods}))
+        params = PARAMS.model_copy(update={"methods": methods})
+        settings = lineage.probing_settings("taught", "contrastive", "made_up", params)
+        track_project(params, settings)
     return folder
 
 
