@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from helpers import probing
+from helpers.needed import NEEDED
 from helpers.render_helpers import check_snapshot
 from medprobe.benchmarks import with_distractors
 from medprobe.core import places
@@ -423,7 +424,8 @@ def test_figure_2_leaves_a_model_out_of_one_data_set() -> None:
 
 def test_a_subset_that_no_data_set_has_is_refused() -> None:
     content = {"masked": {"mine": {"averaged": {"trex-free": False}}}}
-    refused = Params.model_validate({"models": content, "folders": {"mine": "mine"}})
+    named = {"models": content, "folders": {"mine": "mine"}, "methods": {"masked": {}}}
+    refused = Params.model_validate(NEEDED | named)
     with pytest.raises(BadInput, match=r"mine\.averaged: 'trex-free' is not among.*'t-rex-free'"):
         check.check(refused)
 
