@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 import torch
+import yaml
 from click.testing import CliRunner
 
 from helpers import probing
+from helpers.needed import NEEDED
 from medprobe import methods
 from medprobe.cli import main
 from medprobe.core.answers import with_hits
@@ -304,16 +306,16 @@ def test_a_failing_method_loses_nothing(
 
 
 def test_each_failure_is_a_line(project: Path) -> None:
-    both = {"medlama": {}, "other": {}}
+    missing = {"other": {}, "another": {}}
     with pytest.raises(ExceptionGroup) as failed:
-        probe_model("bert", named(alphabetical=both, likelihood={"medlama": {}}))
+        probe_model("bert", named(alphabetical=missing))
     assert all(isinstance(error, BadInput) for error in failed.value.exceptions)
-    Path("params.yaml").write_text(
-        "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {}, "
-        "sentence_sets: {}, models: {masked: {bert: {}}}, "
-        "benchmarks: {medlama: {medlama: {}, other: {}}}, "
-        "methods: {masked: {mask_average: {medlama: {}, other: {}}}}}"
-    )
+    content = {
+        "models": {"masked": {"bert": {}}},
+        "benchmarks": {"table": {name: {"facts": "tables/f.csv"} for name in missing}},
+        "methods": {"masked": {"mask_average": missing}},
+    }
+    Path("params.yaml").write_text(yaml.safe_dump(NEEDED | content))
     result = CliRunner().invoke(main, ["probe", "--model", "bert"])
     assert result.exit_code == 2
     first, second = result.stderr.splitlines()
