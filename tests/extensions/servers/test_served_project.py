@@ -91,7 +91,9 @@ def test_the_example_of_the_guide(
         served.refuses = ""
         assert about(served, served.requests, "prevent")
         planned = works("medprobe", "plan", **variables).splitlines()
-        assert any("probe-chat@llama" in x and x.endswith(" requests") for x in planned)
+        assert any(
+            "probe-chat@llama" in x and " requests; not asked: weights" in x for x in planned
+        )
         count = len(served.requests)
         works("dvc", "repro", "probe-chat@llama", **variables)
         later = [body for body in served.requests[count:] if "prompt" in body]  # of `likelihood`
