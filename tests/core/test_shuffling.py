@@ -153,3 +153,15 @@ def test_another_query_is_of_another_family_and_each_family_gives_once(codes, se
     givers = {(own, codes[donor]) for own, donor in zip(codes, donors, strict=True)}
     assert all(own != giver for own, giver in givers)
     assert sorted(own for own, _ in givers) == sorted(giver for _, giver in givers)
+
+
+@given(st.lists(st.integers(0, 9), min_size=2, max_size=12), st.permutations(range(0, 40, 4)))
+def test_families_are_told_apart_by_whatever_codes(families: list[int], names: list[int]) -> None:
+    """Codes may have gaps, as those of a part of a benchmark's queries do."""
+    hits = np.random.default_rng(0).random((len(families), len(families))) < 0.5
+    codes, order = np.unique(families, return_inverse=True)
+    for own in (codes[order], np.sort(names)[order]):
+        observed, expected, _ = permutation_p([hits], [own], permutations=9, seed=1)
+        assert observed == np.diagonal(hits).mean()
+        assert np.isnan(expected) == (len(codes) == 1)
+        assert len(codes) == 1 or expected == pytest.approx(shuffled_means(hits, order).mean())

@@ -18,7 +18,9 @@ SCORES = ROOT / "metrics/scores"
 @pytest.mark.skipif(not (SCORES / "untaught-chat").is_dir(), reason="the pipeline has not run")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_taught_chat_model_is_above_the_untaught_one(variant: str) -> None:
-    """However it is asked, the interval of one is above the value of the other."""
+    """However it is asked, and their intervals apart. Those of UMLS are wide: answers that end in
+    four words are four families.
+    """
     taught, untaught = (
         json.loads((SCORES / model / "answering.json").read_text(encoding="utf-8"))
         for model in ("taught-chat", "untaught-chat")
@@ -27,4 +29,5 @@ def test_the_taught_chat_model_is_above_the_untaught_one(variant: str) -> None:
         of_taught, of_twin = (
             model["biolama"][variant][subset]["macro"] for model in (taught, untaught)
         )
-        assert of_taught["acc_at_1"]["low"] > of_twin["acc_at_1"]["value"], subset
+        bound = "value" if subset == "umls" else "high"
+        assert of_taught["acc_at_1"]["low"] > of_twin["acc_at_1"][bound], subset
