@@ -152,7 +152,7 @@ def test_a_lock_of_other_data_is_reported(project: Path, *, pinned: bool) -> Non
     code, out = run_workflow(project)
     assert code == 0, out
     [line] = [line for line in out.splitlines() if line.startswith("dvc.lock and metrics/: ")]
-    assert "the record of build-table@good is of others" in line
+    assert "made from other data, by the record of build-table@good; " in line
     assert line.endswith("run `medprobe repro`, and commit them with data.dvc")
     assert pinned != ("data.dvc: was out of date for data/" in out)
 

@@ -9,7 +9,6 @@ import click
 
 from medprobe.cli.group import example, main
 from medprobe.core import places
-from medprobe.core.executor import open_executor
 from medprobe.core.stage_code import check_libraries, checked_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -63,6 +62,7 @@ def code() -> None:
 @add_options("benchmark")
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
+    from medprobe.core.executor import open_executor
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.build import build as run
 
@@ -147,6 +147,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
 @main.command(epilog=example("medprobe score"))
 def score() -> None:
     """Compute every metric from the predictions on disk."""
+    from medprobe.core.executor import open_executor
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.score import score as run
 
@@ -161,7 +162,7 @@ def score() -> None:
 @main.command(epilog=example("medprobe significance"))
 def significance() -> None:
     """Compute the paired tests between all systems."""
-    from medprobe.core.executor import in_processes
+    from medprobe.core.executor import in_processes, open_executor
     from medprobe.pipeline import check
     from medprobe.pipeline.stages.significance import significance as run
 
