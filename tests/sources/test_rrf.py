@@ -81,6 +81,50 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, problem: str) -> None:
     assert str(error.value) == expected
 
 
+def mostly(*values: str) -> st.SearchStrategy[str]:
+    """The first value nine times in ten."""
+    return st.sampled_from([*values[:1] * 9 * len(values[1:]), *values[1:]])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            mostly("C1", "", "C1|"),
+            st.sampled_from(["RO", "may_treat"]),
+            mostly("C2", "", "may_treat"),
+            st.sampled_from(["may_treat", "", "may_treat_x", "r\r"]),
+            mostly("", "x", "|"),
+        )
+    )
+)
+def test_rows_and_refusals_are_those_of_a_plain_reader(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]]
+) -> None:
+    """The engine searches whole lines for a relation and splits few; all lines are checked."""
+    lines = [RELATION.format(*row) + end for *row, end in [("C1", "RO", "C2", "", ""), *rows]]
+    folder = write(tmp_path_factory.mktemp("umls"), "MRREL.RRF", *lines)
+    expected, problem = [], None
+    for number, line in enumerate(lines, 1):
+        *fields, end = line.split("|")
+        if len(fields) != 16:
+            problem = f"{len(fields)} fields ending in |, expected 16"
+        elif end:
+            problem = "the last field does not end in |"
+        elif not (fields[0] and fields[4]):
+            problem = f"empty {'CUI2' if fields[0] else 'CUI1'}"
+        if problem:
+            break
+        if fields[7] == "may_treat" and fields[4] == "C2":
+            expected.append((number, fields[0], fields[15]))
+    try:
+        read = rrf.read_mrrel(folder, ["CUI1", "CVF"], pl.col("CUI2") == "C2", ["may_treat"])
+    except BadInput as error:
+        where = f"{folder / 'MRREL.RRF'}, line {number}"
+        assert str(error) == f"{where}: {problem}; download the file again"
+    else:
+        assert (read.rows(), problem) == (expected, None)
+
+
 @pytest.mark.parametrize(("suffix", "command"), [("", "cat"), (".gz", "zcat")])
 def test_a_file_in_parts_is_put_together_first(tmp_path: Path, suffix: str, command: str) -> None:
     """A release that is not installed has large files so."""

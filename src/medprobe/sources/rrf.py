@@ -147,9 +147,10 @@ def _check_size(path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Query:
-    """Checks all lines of a file and selects rows.
+    """Checks all lines of a file and selects rows, in one pass.
 
-    With a `sieve`, only lines that have one of its texts as one of their fields are split.
+    With a `sieve`, only lines that have one of its texts as one of their fields are split, and
+    lines of a wrong form.
     """
 
     fields: Sequence[str]
@@ -166,44 +167,54 @@ class _Query:
         lines = pl.scan_lines(
             path, name="text", row_index_name="line", row_index_offset=1, glob=False
         )
+        fields = self._split(lines)
+        is_wrong = pl.col("end").ne_missing("") | pl.any_horizontal(pl.col(*self.keys) == "")
+        wrong_lines = fields.filter(is_wrong).select(pl.col("line").min())
         try:
-            self._check(lines, path)
+            wrong, rows = pl.collect_all([wrong_lines, self._rows(fields)], engine="streaming")
         except pl.exceptions.ComputeError as error:
             for _ in read_lines(
                 path, GET
             ):  # this raises an error with the bytes that are not UTF-8
                 pass
             raise BadInput(path, f"cannot be read: {error}", DOWNLOAD_AGAIN) from None
-        return self._rows(lines).collect(engine="streaming")
+        if number := wrong.item():
+            row = lines.filter(pl.col("line") == number).collect(engine="streaming")["text"].item()
+            raise BadInput(f"{path}, line {number}", self._problem(row), DOWNLOAD_AGAIN)
+        return rows
 
-    def _rows(self, lines: pl.LazyFrame) -> pl.LazyFrame:
+    def _split(self, lines: pl.LazyFrame) -> pl.LazyFrame:
+        """The fields of lines, without those of a right form that the sieve lets through."""
+        text = pl.col("text").str
         if self.sieve:
-            texts = [f"|{value}|" for value in self.sieve]
-            lines = lines.filter(pl.col("text").str.contains_any(texts))
-        fields = pl.col("text").str.split_exact("|", len(self.fields)).struct
+            texts = "|".join(map(pl.escape_regex, self.sieve))
+            lines = lines.filter(text.contains(rf"\|(?:{texts})\|") | ~self._is_well_formed())
+        fields = text.splitn("|", len(self.fields) + 1).struct  # with the rest of the line in `end`
         rows = lines.select("line", fields=fields.rename_fields([*self.fields, "end"]))
-        rows = rows.unnest("fields").filter(self.where)
-        if self.among is not None:
-            rows = rows.join(self.among.lazy(), on=self.among.columns, how="semi").sort("line")
-        return rows.select("line", *self.columns)
+        return rows.unnest("fields")
 
-    def _check(self, lines: pl.LazyFrame, path: Path) -> None:
-        """Raise BadInput for the first line that is not a row of such a file."""
+    def _is_well_formed(self) -> pl.Expr:
         text = pl.col("text").str
         last_key = max(self.fields.index(key) for key in self.keys)
         keys_filled = r"\|".join(
             "[^|]+" if name in self.keys else "[^|]*" for name in self.fields[: last_key + 1]
         )
-        well_formed = (
+        return (
             (text.count_matches("|", literal=True) == len(self.fields))
             & text.ends_with("|")
             & text.contains(f"^{keys_filled}")
         )
-        wrong_lines = lines.filter(~well_formed).bottom_k(1, by="line").collect(engine="streaming")
-        for number, row in wrong_lines.rows():
-            *fields, end = row.split("|")
-            problem = f"{len(fields)} fields ending in |, expected {len(self.fields)}"
-            if len(fields) == len(self.fields):
-                empty = [key for key in self.keys if not fields[self.fields.index(key)]]
-                problem = "the last field does not end in |" if end else f"empty {empty[0]}"
-            raise BadInput(f"{path}, line {number}", problem, DOWNLOAD_AGAIN)
+
+    def _rows(self, fields: pl.LazyFrame) -> pl.LazyFrame:
+        rows = fields.filter(self.where)
+        if self.among is not None:
+            rows = rows.join(self.among.lazy(), on=self.among.columns, how="semi").sort("line")
+        return rows.select("line", *self.columns)
+
+    def _problem(self, row: str) -> str:
+        *fields, end = row.split("|")
+        if len(fields) != len(self.fields):
+            return f"{len(fields)} fields ending in |, expected {len(self.fields)}"
+        if end:
+            return "the last field does not end in |"
+        return f"empty {next(key for key in self.keys if not fields[self.fields.index(key)])}"
