@@ -29,6 +29,15 @@ tables:
     rows:
       - {model: Old BERT, benchmark: table, subset: full, relation: macro, method: fill_mask,
         values: {acc_at_1: 3.28, acc_at_10: 7.5}, std: {acc_at_1: 0.2}}
+  "2":
+    about: the second table, of other facts
+    adopted:
+      benchmarks: {table: {others: {facts: tables/others.csv}}}
+      methods: {masked: {fill_mask: {others: {}}}}
+    rows:
+      - {model: mean, benchmark: table, subset: full, relation: macro, method: fill_mask,
+        values: {acc_at_1: 3.28}}
+  figure 1: {about: what has no numbers}
 """
 
 

@@ -65,6 +65,20 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
 
 
+def confirm(question: str) -> bool:
+    """Ask on the terminal.
+
+    Raises:
+        BadInput: there is none, and no answer was piped in.
+    """
+    try:
+        return click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        raise BadInput("no terminal to ask on", "nothing was changed", "add --yes") from None
+
+
 def _plugins(*kinds: str) -> dict[str, Plugin]:
     """The plugins of the kinds `commands` and `stages`, by the names of their commands.
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from medprobe.cli.group import example, json_option, load_params, main
+from medprobe.cli.group import confirm, example, json_option, load_params, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.plugins import find_plugins, load_module
@@ -72,10 +72,11 @@ def import_() -> None:
     """Check released files and copy them into data/."""
 
 
-@main.command(epilog=example("medprobe list papers", "medprobe adopt diskne"))
+@main.command(epilog=example("medprobe list papers", "medprobe adopt diskne --table 6"))
 @click.argument("paper")
+@click.option("--table", default="", help="Only what this table needs, such as 5 or 'figure 8'.")
 @click.option("--yes", is_flag=True, help="Write without asking, as where there is no terminal.")
-def adopt(paper: str, yes: bool) -> None:
+def adopt(paper: str, table: str, yes: bool) -> None:
     """Put a paper's benchmarks, methods, rewiring and models into params.yaml.
 
     The command shows the difference and asks before it writes.
@@ -85,14 +86,14 @@ def adopt(paper: str, yes: bool) -> None:
     """
     from medprobe.pipeline import adopt as command
 
-    old_text, new_text = command.adopt(paper)
+    old_text, new_text = command.adopt(paper, table)
     if old_text == new_text:
         click.echo("params.yaml already has these settings")
         return
     click.echo(command.difference(old_text, new_text))
-    for remark in command.remarks(paper):
+    for remark in command.remarks(paper, table):
         click.echo(f"# {remark}")
-    if yes or click.confirm("write params.yaml?"):
+    if yes or confirm("write params.yaml?"):
         command.write(new_text)
 
 
@@ -150,7 +151,7 @@ def clean(yes: bool) -> None:
             click.echo(f"{len(parts)} unused parts of {size} in {places.PARTS}")
         if not paths and not parts:
             click.echo("outputs/ has nothing of other names, and no unused parts")
-        elif yes or click.confirm("remove them?"):
+        elif yes or confirm("remove them?"):
             command.remove([*paths, *parts])
 
 

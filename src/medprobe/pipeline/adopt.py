@@ -10,35 +10,33 @@ from ruamel.yaml import YAML
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.papers import PaperModel, papers
+from medprobe.core.papers import MEAN, Paper, PaperModel, PaperSections, built_benchmark, papers
 from medprobe.core.params import ModelParams, Params, find_settings, load_params
-from medprobe.core.settings import parse_section
+from medprobe.core.settings import Choices, parse_section
 from medprobe.pipeline import check
 
 WIDTH: Final = 160
 SAMPLE: Final = ("train", "continued")  # the sample world's models, which no paper probes
 
 
-def adopt(name: str, path: Path = check.PARAMS) -> tuple[str, str]:
+def adopt(name: str, table: str = "", path: Path = check.PARAMS) -> tuple[str, str]:
     """Put a paper's settings into the text of params.yaml, without writing it.
 
     The paper's sections replace those of the file. The user's models stay, and those of the sample
-    world are removed. Other sections and comments do not change.
+    world are removed. Other sections and comments do not change. With a table, only what its
+    numbers need is put in, and the paper's other models are removed.
 
     Returns:
         The text of the file, and the text with the paper's settings.
 
     Raises:
-        BadInput: for an unknown paper, and if the new text is not valid.
+        BadInput: for an unknown paper or table, and if the new text is not valid.
     """
-    by_name = papers()
-    if name not in by_name:
-        problem = f"no paper '{name}'{nearest(name, [*by_name])}"
-        raise BadInput("adopt", problem, f"choose one of {', '.join(by_name)}")
+    paper = _find(name, table)
     params = load_params(path)
     old_text = path.read_text(encoding="utf-8")
     new_text = old_text
-    for key, value in _sections(name, params).items():
+    for key, value in _sections(name, paper, params).items():
         new_text = _replace_section(new_text, key, value)
     check.check(parse_section(Params, YAML(typ="safe").load(new_text), f"{path} after {name}"))
     return old_text, new_text
@@ -56,9 +54,9 @@ def write(text: str, path: Path = check.PARAMS) -> None:
         scratch.write_text(text, encoding="utf-8")
 
 
-def remarks(name: str, path: Path = check.PARAMS) -> list[str]:
+def remarks(name: str, table: str = "", path: Path = check.PARAMS) -> list[str]:
     """List what else a user must know: notes on checkpoints, models that stay, open questions."""
-    paper, params = papers()[name], load_params(path)
+    paper, params = _find(name, table), load_params(path)
     models = paper.models.items()
     notes = [f"{name}: {model.note}" for name, model in models if model.note]
     gated = [f"{name}: the hub requires your consent" for name, model in models if model.gated]
@@ -85,9 +83,72 @@ def _differs(printed: str, model: PaperModel, params: Params) -> str:
     return f"your model {name}, {hub} as {params.models.kind(name)}, stays; {paper}"
 
 
-def _sections(file: str, params: Params) -> dict[str, Any]:
+def _find(name: str, table: str) -> Paper:
+    """Return a paper; with a table, only what its numbers need."""
+    if name not in papers():
+        problem = f"no paper '{name}'{nearest(name, [*papers()])}"
+        raise BadInput("adopt", problem, f"choose one of {', '.join(papers())}")
+    paper = papers()[name]
+    if not table:
+        return paper
+    tables = [number for number, found in paper.tables.items() if found.rows]
+    if table not in tables:
+        problem = f"{name} prints no numbers in --table '{table}'"
+        raise BadInput("adopt", problem, f"choose one of {', '.join(tables)}")
+    return _only(paper, table)
+
+
+def _only(paper: Paper, table: str) -> Paper:
+    """Return a paper with the models, methods and benchmarks of a table's numbers alone."""
+    adopted = paper.adopted.model_dump() | paper.tables[table].adopted
+    builders = {name: builder for builder, named in adopted["benchmarks"].items() for name in named}
+    asked = {
+        (model, paper.models[model].kind, row.method, row.benchmark)
+        for row in paper.tables[table].rows
+        for model in (paper.models if row.model == MEAN else [row.model])
+    }
+    results = [
+        (model, kind, method, benchmark)
+        for kind, named_methods in adopted["methods"].items()
+        for method, named in named_methods.items()
+        for benchmark in named
+        for model in paper.models
+        if (model, kind, method, built_benchmark(builders[benchmark])) in asked
+    ]
+    methods: dict[str, dict[str, Choices]] = {}
+    benchmarks: dict[str, Choices] = {}
+    for _, kind, method, benchmark in results:
+        choices = adopted["methods"][kind][method][benchmark]
+        methods.setdefault(kind, {}).setdefault(method, {})[benchmark] = choices
+        builder = builders[benchmark]
+        benchmarks.setdefault(builder, {})[benchmark] = adopted["benchmarks"][builder][benchmark]
+    models = {key: paper.models[key] for key in paper.models if key in {r[0] for r in results}}
+    left_out = {_file_name(name) for name in paper.models if name not in models}
+    sections = {key: _without_models(section, left_out) for key, section in adopted.items()}
+    sections |= {"benchmarks": benchmarks, "methods": methods}
+    update = {"models": models, "adopted": PaperSections.model_validate(sections)}
+    return paper.model_copy(update=update)
+
+
+def _without_models(section: Choices, left_out: set[str]) -> Choices:
+    """Take models out of the lists of a section, with entries that are for these models alone."""
+    kept = {}
+    for name, entry in section.items():
+        if not isinstance(entry, dict):
+            kept[name] = entry
+            continue
+        lists = {
+            key: [one for one in value if one not in left_out]
+            for key, value in entry.items()
+            if isinstance(value, list)
+        }
+        if lists.get("models") != []:
+            kept[name] = {key: lists.get(key, entry[key]) for key in entry if lists.get(key) != []}
+    return kept
+
+
+def _sections(file: str, paper: Paper, params: Params) -> dict[str, Any]:
     """The sections to write, by name."""
-    paper = papers()[file]
     sample = {*params.train, *params.continued}
     fetch = {name: model.model_dump(exclude_none=True) for name, model in params.fetch.items()}
     models: dict[str, dict[str, Any]] = {
@@ -98,6 +159,11 @@ def _sections(file: str, params: Params) -> dict[str, Any]:
         }
         for kind, by_name in params.models.by_kind().items()
     }
+    for printed, model in papers()[file].models.items():  # those that another table needs
+        name = _file_name(printed)
+        if printed not in paper.models and fetch.get(name, {}).get("hub") == (model.hub or ""):
+            del fetch[name]
+            models[model.kind].pop(name, None)
     user_models = {name for by_name in models.values() for name in by_name}
     for printed, model in paper.models.items():
         name = _file_name(printed)

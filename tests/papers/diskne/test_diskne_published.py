@@ -1,11 +1,16 @@
 """The published numbers of DisKnE are those that it prints, and so is what is adopted."""
 
+from pathlib import Path
+
 import pytest
 
+from helpers.needed import SECTIONS
 from helpers.printed import check_adopted, hubs, rows_of
 from medprobe import benchmarks
 from medprobe.core.papers import concepts, papers
+from medprobe.core.params import load_params
 from medprobe.core.settings import parse_section
+from medprobe.pipeline.adopt import adopt
 
 PRINTED_SETTINGS = {  # section 4.1; tables 2 to 8: over three runs
     ("classifier", "diskne"): {
@@ -55,3 +60,34 @@ def test_disknes_splits_are_adopted_as_section_3_3_defines_them() -> None:
     """All examples that do not mention the disease are trained on, those of its premises too."""
     settings = papers()["diskne"].adopted.benchmarks["diskne_released"]["diskne"]
     assert settings["shared_premises"] is True
+
+
+@pytest.mark.parametrize(
+    ("table", "models", "variants", "benchmarks"),
+    [
+        ("6", 4, ["", "always-true"], {"diskne-24"}),
+        ("7", 1, ["", "hypothesis-only", "full", "full-hypothesis-only"], {"diskne", "diskne-24"}),
+        ("8", 4, ["random"], {"diskne", "diskne-24"}),
+    ],
+)
+def test_tables_6_to_8_have_settings_of_their_own(
+    table: str,
+    models: int,
+    variants: list[str],
+    benchmarks: set[str],
+    tmp_path: Path,
+) -> None:
+    """Diseases of table 6, whole hypotheses of ClinicalBERT, and random negatives."""
+    path = tmp_path / "params.yaml"
+    path.write_text(SECTIONS, encoding="utf-8")
+    path.write_text(adopt("diskne", table, path)[1], encoding="utf-8")
+    params = load_params(path)
+    assert len(params.fetch) == models and params.benchmark_names == benchmarks
+    for by_method in params.methods.values():
+        for settings in by_method["classifier"].values():
+            assert settings["variants"] == variants
+            printed = PRINTED_SETTINGS["classifier", "diskne"]
+            assert printed.items() <= settings.items()
+    sets = params.benchmarks["diskne_released"]
+    assert all(settings["shared_premises"] for settings in sets.values())
+    assert len(sets["diskne-24"]["targets"]) == 24

@@ -38,7 +38,7 @@ def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_comments_and_models_of_ones_own_stay(params_path: Path) -> None:
-    before, after = adopt("contrastive-probe-acl2022", params_path)
+    before, after = adopt("contrastive-probe-acl2022", path=params_path)
     for line in ("# mine", "seed: 7 # a good number", "# where my model is", "# how sure"):
         assert line in after.splitlines()
     params_path.write_text(after, encoding="utf-8")
@@ -64,7 +64,7 @@ def test_each_model_is_rewired_on_the_sentences_of_its_numbers(
 ) -> None:
     """BERT on Wikipedia, all others on PubMed's ten sets (appendix A), and a model on nothing that
     has no number of Contrastive-Probe."""
-    params_path.write_text(adopt(paper, params_path)[1], encoding="utf-8")
+    params_path.write_text(adopt(paper, path=params_path)[1], encoding="utf-8")
     params = load_params(params_path)
     pubmed = {f"pubmed_sents_no_punkt_10k_{number}" for number in range(10)}
     rows = [row for table in papers()[paper].tables.values() for row in table.rows]
@@ -78,9 +78,35 @@ def test_each_model_is_rewired_on_the_sentences_of_its_numbers(
             assert sets == (pubmed if printed in probed or model == "mine" else set()), model
 
 
+def test_a_table_has_the_sentences_of_its_models(params_path: Path) -> None:
+    """Ten of PubMed for table 5's models but BERT, which has Wikipedia's; none for table 4."""
+    paper = "contrastive-probe-acl2022"
+    params_path.write_text(adopt(paper, "5", params_path)[1], encoding="utf-8")
+    params = load_params(params_path)
+    assert params.benchmarks == {"medlama_released": {"medlama": {}}}
+    assert set(params.fetch) == {
+        *("bert-base-uncased", "bluebert-base-pubmed", "biobert-v1-1", "clinicalbert"),
+        *("scibert-uncased", "pubmedbert", "sapbert", "coderbert"),
+    }
+    assert {key: [*by_method] for key, by_method in params.methods.items()} == {
+        kind: ["contrastive"] for kind in ("masked", "encoder")
+    }
+    sets = SENTENCE_SETS.of(params)
+    assert sets["wiki_sents_no_punkt_10k"].models == ("bert-base-uncased",)
+    assert sets["pubmed_sents_no_punkt_10k_9"].without == ("bert-base-uncased",)
+    assert len(sets) == 11 and REWIRE.of(params)["batch"] == 192
+    params_path.write_text(adopt(paper, "figure 8", params_path)[1], encoding="utf-8")
+    params = load_params(params_path)
+    assert set(params.fetch) == {"pubmedbert"} and len(SENTENCE_SETS.of(params)) == 10
+    params_path.write_text(adopt(paper, "4", params_path)[1], encoding="utf-8")
+    assert not SENTENCE_SETS.of(load_params(params_path))
+
+
 def test_the_groups_are_those_of_the_papers_tables(params_path: Path) -> None:
     """Table 10 of the preprint, and the two panels of table 5 of the version in print."""
-    params_path.write_text(adopt("contrastive-probe-acl2022", params_path)[1], encoding="utf-8")
+    params_path.write_text(
+        adopt("contrastive-probe-acl2022", path=params_path)[1], encoding="utf-8"
+    )
     models = load_params(params_path).models.all().values()
     groups = {model.published: model.group for model in models if model.group}
     enhanced = {name for name, group in groups.items() if group == "knowledge-enhanced"}
@@ -98,7 +124,7 @@ def test_after_the_preprint_is_adopted_its_numbers_are_compared_with(params_path
         ("contrastive-probe-v1", "arXiv v1, 2021", 7.32),
         ("contrastive-probe-acl2022", "ACL 2022", 5.71),
     ):
-        params_path.write_text(adopt(paper, params_path)[1], encoding="utf-8")
+        params_path.write_text(adopt(paper, path=params_path)[1], encoding="utf-8")
         name = load_params(params_path).models.encoder["pubmedbert"].published
         assert name
         values = {
@@ -112,11 +138,13 @@ def test_the_released_form_of_the_builder_from_the_umls_is_named(params_path: Pa
 
     for paper in ("contrastive-probe-acl2022", "contrastive-probe-v1"):
         assert Settings(**papers()[paper].variants["from-umls"]).obsolete
-        assert any("{medlama: {obsolete: true}}" in line for line in remarks(paper, params_path))
+        assert any(
+            "{medlama: {obsolete: true}}" in line for line in remarks(paper, path=params_path)
+        )
 
 
 def test_models_that_the_hub_lacks_are_reported(params_path: Path) -> None:
-    remark_text = "\n".join(remarks("contrastive-probe-acl2022", params_path))
+    remark_text = "\n".join(remarks("contrastive-probe-acl2022", path=params_path))
     assert (
         "UmlsBERT: table 5 cites Michalopoulos et al. 2021, who give it out by a link"
         in remark_text

@@ -17,7 +17,7 @@ def test_what_a_paper_knows_of_its_models_is_adopted(
     monkeypatch.chdir(tmp_path)
     params_path = Path("params.yaml")
     params_path.write_text(SECTIONS, encoding="utf-8")
-    params_path.write_text(adopt("template_free", params_path)[1], encoding="utf-8")
+    params_path.write_text(adopt("template_free", path=params_path)[1], encoding="utf-8")
     models = load_params(params_path).models.all()
     groups = {"general": 7, "adapted": 6, "biomedical": 3}  # section 3.1
     assert Counter(model.group for model in models.values()) == groups
