@@ -40,7 +40,7 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import Params
-from medprobe.core.tables import FAMILY, BenchmarkTables
+from medprobe.core.tables import SCORER, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
 
 HERE = Path(__file__).parent.parent
@@ -59,7 +59,7 @@ METHODS = {
     "lipid": "mask_average",
     "context": "rank_change",
 }
-FAMILIES = {"context": b"ucm"}
+SCORERS = {"context": b"ucm"}
 
 
 class Row(NamedTuple):
@@ -240,7 +240,7 @@ def predictions(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
 
 def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
     """Write prediction tables: of two models, and for the others as links to these."""
-    family = {FAMILY: FAMILIES.get(name, b"accuracy")}
+    scorer = {SCORER: SCORERS.get(name, b"accuracy")}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,8 +250,8 @@ def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
         writer, count = None, 0
         for columns in predictions(name, number, sets):
             table = pa.Table.from_pandas(pd.DataFrame(columns), preserve_index=False)
-            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(family))
-            writer.write_table(table.replace_schema_metadata(family))
+            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(scorer))
+            writer.write_table(table.replace_schema_metadata(scorer))
             count += len(table)
         assert writer
         writer.close()

@@ -28,7 +28,7 @@ from scipy.stats import norm
 from medprobe.benchmarks import find as find_builder
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.params import ScoreParams
-from medprobe.core.shuffling import name_families, permutation_p
+from medprobe.core.shuffling import name_clusters, permutation_p
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import TwoWayTest, paired_test
 from medprobe.metrics.summary import summarise
@@ -46,8 +46,8 @@ class Structure(NamedTuple):
     relation: np.ndarray
     subject: np.ndarray
     answer: np.ndarray  # of one relation
-    family: np.ndarray  # of the subject's name
-    answer_family: np.ndarray
+    cluster: np.ndarray  # of the subject's name
+    answer_cluster: np.ndarray
     last_word: np.ndarray  # of the subject's name, even if most subjects of a relation share it
 
 
@@ -59,12 +59,12 @@ def released(folder: Path) -> Structure:
             Path(source, "medlama", path.name).symlink_to(path.resolve())
         builder = find_builder("medlama_released")
         queries = builder.build(Path(source), builder.settings(), 2021).queries
-    queries = queries[queries["subset"] == "full"].assign(cluster=queries["subject_id"])
+    queries = queries[queries["subset"] == "full"].assign(key=queries["subject_id"])
     answers = queries["relation"] + " " + answer_keys(queries).str[0]
-    named = queries.assign(subject=queries["answers"].str[0], cluster=answers)
+    named = queries.assign(subject=queries["answers"].str[0], key=answers)
     last_words = queries["subject"].str.casefold().str.split().str[-1]
-    families = name_families(queries), name_families(named)
-    columns = (queries["relation"], queries["cluster"], answers, *families, last_words)
+    clusters = name_clusters(queries), name_clusters(named)
+    columns = (queries["relation"], queries["key"], answers, *clusters, last_words)
     return Structure(*(pd.factorize(column)[0] for column in columns))
 
 
@@ -77,11 +77,11 @@ def like_medlama(draw: np.random.Generator) -> Structure:
     queries = np.repeat(of_subjects["queries"], of_subjects["units"])
     subject = draw.permutation(np.repeat(np.arange(len(queries)), queries))
     answer = np.repeat(np.arange(len(sizes)), sizes)
-    family, answer_family = (
+    cluster, answer_cluster = (
         draw.choice(NAMES, units, p=_zipf(NAMES, 1)) for units in (len(queries), len(sizes))
     )
-    of_query = pd.factorize(family[subject])[0]
-    codes = (relations[answer], subject, answer, of_query, answer_family[answer], of_query)
+    of_query = pd.factorize(cluster[subject])[0]
+    codes = (relations[answer], subject, answer, of_query, answer_cluster[answer], of_query)
     return Structure(*codes)
 
 
@@ -94,7 +94,7 @@ class Relation(NamedTuple):
     """One of a world in which models rank answers."""
 
     answers: np.ndarray  # right ones, [queries, of each]
-    families: np.ndarray  # of each query
+    clusters: np.ndarray  # of each query
     weights: np.ndarray  # how usual each answer is in the population
 
 
@@ -111,7 +111,7 @@ def part_of(structure: Structure, size: int, redrawn: bool, draw: np.random.Gene
         if redrawn:
             codes = draw.choice(len(answers), len(codes), p=weights)
         kept = draw.permutation(len(places))[:size]
-        world.append(Relation(codes[kept][:, None], structure.family[places[kept]], weights))
+        world.append(Relation(codes[kept][:, None], structure.cluster[places[kept]], weights))
     return world
 
 
@@ -136,7 +136,7 @@ def made(
         draw: of what is drawn.
         of_subject: queries about one subject.
         right: answers of a query.
-        named: whether subjects have names that end alike, and 70 % of them their family's answer.
+        named: whether subjects have names that end alike, and 70 % of them their cluster's answer.
     """
     weights, world = _zipf(answers, skew), []
     for _ in range(relations):
@@ -145,12 +145,12 @@ def made(
         else:
             drawn = draw.permutation(np.resize(np.arange(answers), queries * right))
             drawn = drawn.reshape(queries, right)
-        families = np.arange(queries) // of_subject
+        clusters = np.arange(queries) // of_subject
         if named:
-            families = draw.choice(queries, queries, p=_zipf(queries, 1))[families]
-            alike = draw.choice(answers, queries, p=weights)[families]
+            clusters = draw.choice(queries, queries, p=_zipf(queries, 1))[clusters]
+            alike = draw.choice(answers, queries, p=weights)[clusters]
             drawn[:, 0] = np.where(draw.random(queries) < 0.7, alike, drawn[:, 0])
-        world.append(Relation(drawn, families, weights))
+        world.append(Relation(drawn, clusters, weights))
     return world
 
 
@@ -159,32 +159,32 @@ def _ranked(worth: np.ndarray) -> np.ndarray:
 
 
 def _usual(relation: Relation, draw: np.random.Generator) -> np.ndarray:
-    return np.tile(_ranked(relation.weights), (len(relation.families), 1))
+    return np.tile(_ranked(relation.weights), (len(relation.clusters), 1))
 
 
 def _noisy(relation: Relation, draw: np.random.Generator) -> np.ndarray:
     worth = np.log(relation.weights) + draw.normal(size=len(relation.weights))
-    return np.tile(_ranked(worth), (len(relation.families), 1))
+    return np.tile(_ranked(worth), (len(relation.clusters), 1))
 
 
 def _one_order(relation: Relation, draw: np.random.Generator) -> np.ndarray:
     order = draw.permutation(len(relation.weights))[:LONGEST]
-    return np.tile(order, (len(relation.families), 1))
+    return np.tile(order, (len(relation.clusters), 1))
 
 
 def _guesses(relation: Relation, draw: np.random.Generator) -> np.ndarray:
-    return _ranked(draw.random((len(relation.families), len(relation.weights))))
+    return _ranked(draw.random((len(relation.clusters), len(relation.weights))))
 
 
 def _usual_guesses(relation: Relation, draw: np.random.Generator) -> np.ndarray:
-    size = (len(relation.families), len(relation.weights))
+    size = (len(relation.clusters), len(relation.weights))
     return _ranked(np.log(relation.weights) + draw.gumbel(size=size))  # drawn by their weights
 
 
-def _by_family(relation: Relation, draw: np.random.Generator) -> np.ndarray:
-    names, family = np.unique(relation.families, return_inverse=True)
+def _by_cluster(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    names, cluster = np.unique(relation.clusters, return_inverse=True)
     worth = np.log(relation.weights) + draw.gumbel(size=(len(names), len(relation.weights)))
-    return _ranked(worth)[family]
+    return _ranked(worth)[cluster]
 
 
 Model = Callable[[Relation, np.random.Generator], np.ndarray]  # the lists of a relation's queries
@@ -194,7 +194,7 @@ IGNORANT: Final[dict[str, Model]] = {
     "one order": _one_order,
     "guesses": _guesses,
     "guesses by how usual": _usual_guesses,
-    "an answer for each family": _by_family,
+    "an answer for each cluster": _by_cluster,
 }
 
 
@@ -205,8 +205,8 @@ def is_above(world: World, lists: Sequence[np.ndarray], k: int, seed: int) -> bo
         listed = np.zeros((len(relation.weights), len(ranked)), dtype=bool)
         listed[ranked[:, :k], np.arange(len(ranked))[:, None]] = True
         hits.append(listed[relation.answers].any(axis=1))
-    families = [relation.families for relation in world]
-    observed, shuffled, p = permutation_p(hits, families, permutations=PERMUTATIONS, seed=seed)
+    clusters = [relation.clusters for relation in world]
+    observed, shuffled, p = permutation_p(hits, clusters, permutations=PERMUTATIONS, seed=seed)
     return observed > shuffled and p < LEVEL
 
 
@@ -375,11 +375,11 @@ HABITS: Final[list[tuple[str, Habit, tuple[float, ...]]]] = [
     ("answer 3", _gradually(answer=3), (0.05,)),
     ("answer, known to 90 % or hardly", _each("answer", _two_kinds, 0.9, 0.01), (0.05, 0.25, 0.6)),
     ("answer, always or never", _each("answer", _two_kinds, 1, 0), (0.05, 0.25)),
-    ("subject's family .8", _gradually(family=0.8), (0.05, 0.25, 0.6)),
-    ("answer's family .8", _gradually(answer_family=0.8), (0.05, 0.6)),
+    ("subject's cluster .8", _gradually(cluster=0.8), (0.05, 0.25, 0.6)),
+    ("answer's cluster .8", _gradually(answer_cluster=0.8), (0.05, 0.6)),
     (
-        "both families .5, subject .5, answer .5",
-        _gradually(family=0.5, answer_family=0.5, subject=0.5, answer=0.5),
+        "both clusters .5, subject .5, answer .5",
+        _gradually(cluster=0.5, answer_cluster=0.5, subject=0.5, answer=0.5),
         (0.05, 0.25),
     ),
     ("subject's last word .8", _gradually(last_word=0.8), (0.05, 0.25)),
@@ -392,7 +392,7 @@ def single(structure: Structure, clusters: np.ndarray, hits: np.ndarray) -> dict
     rows = pd.DataFrame(hits.astype(float)).add_prefix("world ")
     names = np.arange(len(rows)).astype(str)
     about = {"variant": "", "replicate": "", "query_id": names, "subset": "full"}
-    answers = _codes(structure, "answer_family")
+    answers = _codes(structure, "answer_cluster")
     drawn = {"relation": structure.relation, "cluster": clusters, "answer": answers}
     scoring = Scoring(ScoreParams(bootstrap=200, confidence=1 - LEVEL), seed=0)
     means = summarise(rows.assign(**about, **drawn), scoring)["default"]["full"]
@@ -425,12 +425,12 @@ def coverage(
     }
     macro = float(np.mean([*truths.values()]))
     truths |= {"macro": macro, "micro": chance.mean()}
-    by_subject, by_family = (
-        single(structure, clusters, hits) for clusters in (structure.subject, structure.family)
+    by_subject, by_cluster = (
+        single(structure, clusters, hits) for clusters in (structure.subject, structure.cluster)
     )
-    shares = {mean: holds(bounds, truths[mean]) for mean, bounds in by_family.items()}
+    shares = {mean: holds(bounds, truths[mean]) for mean, bounds in by_cluster.items()}
     of_relations = [shares[str(relation)] for relation in range(len(sizes))]
-    widths = [np.diff(bounds["macro"], axis=0).mean() for bounds in (by_subject, by_family)]
+    widths = [np.diff(bounds["macro"], axis=0).mean() for bounds in (by_subject, by_cluster)]
     alarms, differences = [], []
     for world in range(count):
         equal = compare(structure, hits[:, world], others[:, world])
@@ -442,11 +442,11 @@ def coverage(
         "skill by": name,
         "accuracy": f"{accuracy:.0%}",
         "macro, subjects drawn": holds(by_subject["macro"], macro),
-        "families drawn": shares["macro"],
+        "clusters drawn": shares["macro"],
         "micro": shares["micro"],
         "mean relation": float(np.mean(of_relations)),
         "worst relation": min(of_relations),
-        "width, families to subjects": widths[1] / widths[0],
+        "width, clusters to subjects": widths[1] / widths[0],
         "difference": holds(np.array(differences).T, gain),
         "false alarms": float(np.mean(alarms)),
     }
@@ -457,8 +457,8 @@ def compare(structure: Structure, first: np.ndarray, second: np.ndarray) -> TwoW
     return paired_test(
         first.astype(float) - second,
         (1 / np.bincount(structure.relation))[structure.relation],
-        structure.family,
-        _codes(structure, "answer_family"),
+        structure.cluster,
+        _codes(structure, "answer_cluster"),
         level=LEVEL,
         confidence=1 - LEVEL,
     )
@@ -490,7 +490,7 @@ def skewed(
         codes = np.concatenate([part.answers[:, 0] for part in world]) + answers * relation
         alone = np.arange(len(codes))
         answer = pd.factorize(codes)[0]
-        names = {"family": alone, "answer_family": answer, "last_word": alone}
+        names = {"cluster": alone, "answer_cluster": answer, "last_word": alone}
         structure = Structure(relation, alone, answer, **names)
         drawn = [habit(structure, level, 1, draw)[0][:, 0] for level in (first, first, second)]
         alarms.append(compare(structure, drawn[0], drawn[1]).p < LEVEL)
@@ -527,7 +527,7 @@ def main() -> None:
         "MedLAMA, 1,000 a relation, answers redrawn",
         "6 × 36, 18 answers, skew 1, names alike",
     )
-    habits = ("how usual answers are", "guesses by how usual", "an answer for each family")
+    habits = ("how usual answers are", "guesses by how usual", "an answer for each cluster")
     tables: dict[int, Iterator[dict[str, Any]]] = {
         1: (
             row

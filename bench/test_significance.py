@@ -34,13 +34,13 @@ def test_the_more_facts_are_known_the_more_often_it_shows(
     assert (row["0% known"], row["60% known"]) == (0, 1)
 
 
-def test_intervals_over_families_hold_more_often_where_skill_goes_by_names(
+def test_intervals_over_clusters_hold_more_often_where_skill_goes_by_names(
     structure: Structure,
 ) -> None:
-    habit = significance._gradually(family=0.8)
-    row = significance.coverage(structure, "family", habit, 0.25, 40)
-    assert row["macro, subjects drawn"] < row["families drawn"]
-    assert row["families drawn"] > 0.85
+    habit = significance._gradually(cluster=0.8)
+    row = significance.coverage(structure, "cluster", habit, 0.25, 40)
+    assert row["macro, subjects drawn"] < row["clusters drawn"]
+    assert row["clusters drawn"] > 0.85
     assert row["difference"] > 0.8
     assert row["false alarms"] < 0.2
 

@@ -95,8 +95,8 @@ def test_plugins_are_found_by_name(home: Path, lab: Path) -> None:
     assert benchmarks.find("side_effects").metadata.sources == ("side_effects.csv",)
     assert {"ndcg_at_10", "gain_at_10"} <= set(metrics.catalog())
     rankings = ["accuracy", "consistency", "expert", "gain", "ndcg"]
-    assert metrics.families_of("accuracy") == rankings
-    assert metrics.families_of("perplexity") == ["perplexity"]
+    assert metrics.scorers_of("accuracy") == rankings
+    assert metrics.scorers_of("perplexity") == ["perplexity"]
 
 
 def test_a_folder_without_a_project_has_no_plugins(home: Path) -> None:

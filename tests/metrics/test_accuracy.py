@@ -288,15 +288,15 @@ def test_scores_do_not_depend_on_the_order_of_rows() -> None:
     assert first == second
 
 
-def test_a_family_is_found_by_its_name_alone() -> None:
+def test_a_scorer_is_found_by_its_name_alone() -> None:
     code = (
         "import sys; from medprobe import metrics; metrics.find('perplexity'); print(*sys.modules)"
     )
     command = [sys.executable, "-c", code]
     process = subprocess.run(command, check=True, capture_output=True, text=True)
-    families = {plugin.module: name for name, plugin in find_plugins("metrics").items()}
-    assert [families[name] for name in process.stdout.split() if name in families] == ["perplexity"]
-    with pytest.raises(BadInput, match=r"no family of metrics 'accurcy' .did you mean 'accuracy'"):
+    scorers = {plugin.module: name for name, plugin in find_plugins("metrics").items()}
+    assert [scorers[name] for name in process.stdout.split() if name in scorers] == ["perplexity"]
+    with pytest.raises(BadInput, match=r"no scorer 'accurcy' .did you mean 'accuracy'"):
         find("accurcy")
 
 

@@ -137,7 +137,7 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     assert sum(map(len, pieces)) == len(table)
     folder, scoring = BENCHMARKS / "made_up", Scoring(PARAMS.score, 0, METADATA.cluster)
     expected = SCORER.score(table, folder, scoring)
-    for family in {*metrics.families_of("accuracy")} - {"accuracy"}:
+    for family in {*metrics.scorers_of("accuracy")} - {"accuracy"}:
         for variant, subsets in metrics.find(family).score(table, folder, scoring).items():
             expected[variant].update(subsets)
     assert score_table(TABLE, folder, scoring) == expected
@@ -215,7 +215,7 @@ def test_a_score_that_is_not_a_number_is_never_written(number: float) -> None:
         _as_json(scores)
 
 
-def test_a_table_is_scored_by_the_family_it_names() -> None:
+def test_a_table_is_scored_by_the_scorer_it_names() -> None:
     table = read_table(TABLE, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
     write_predictions(table.assign(perplexity=7.5), TABLE, "perplexity")
     score(PARAMS)

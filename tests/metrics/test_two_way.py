@@ -1,11 +1,12 @@
 """The test over subjects and answers: against loops over clusters, and what it promises."""
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -84,6 +85,15 @@ def test_a_worked_example() -> None:
     assert test.p == pytest.approx(2 * stats.t.sf(1 / np.sqrt(24 / 144), 5))
 
 
+EQUAL = (
+    -np.ones(6),
+    np.array([0.5, 0.5, 2, 0.5, 0.5, 0.5]),
+    [0, 0, 0, 0, 1, 2],
+    [0, 0, 0, 0, 2, 1],
+)
+
+
+@example([*map(np.array, EQUAL)], Random(3))  # differences without variance, but for rounding
 @given(rows, st.randoms(use_true_random=False))
 def test_neither_the_order_of_rows_nor_names_of_clusters_matter(
     columns: list[np.ndarray], random: object

@@ -107,7 +107,7 @@ class ModelParams(Section):
     """The group of models that it belongs to, such as `general`, `adapted` or `biomedical`. The
     report compares the groups."""
     larger_than: str | None = None
-    """The smaller model of its family, such as `bert-base` of `bert-large`. The report compares the
+    """The smaller model of its series, such as `bert-base` of `bert-large`. The report compares the
     two."""
     averaged: bool | dict[str, bool] = True
     """Whether the model counts in means over models. `{t-rex-free: false}`: in all but those of

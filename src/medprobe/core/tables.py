@@ -26,7 +26,7 @@ SLOT: Final = "[Y]"
 BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
 Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
-FAMILY: Final = b"medprobe.metric"  # key in a prediction table's file: the family that scores it
+SCORER: Final = b"medprobe.metric"  # key in a prediction table's file: what scores it
 REFUSAL: Final = b"medprobe.not_asked"  # key in one without rows: why the model was not asked
 
 QUERY_COLUMNS: Final = [
@@ -408,7 +408,7 @@ def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
     """
     rest = [column for column in table if column not in PREDICTION_COLUMNS]
     content = pa.Table.from_pandas(table[[*PREDICTION_COLUMNS, *rest]], preserve_index=False)
-    about = {**(content.schema.metadata or {}), FAMILY: metric.encode()}
+    about = {**(content.schema.metadata or {}), SCORER: metric.encode()}
     with replacing(path) as scratch:
         pq.write_table(content.replace_schema_metadata(about), scratch)
 
@@ -440,7 +440,7 @@ def metric_of_predictions(path: Path) -> str:
         BadInput: The file is not a prediction table.
     """
     try:
-        return (pq.read_schema(path).metadata or {})[FAMILY].decode()
+        return (pq.read_schema(path).metadata or {})[SCORER].decode()
     except (OSError, pa.ArrowInvalid, KeyError):
         raise unusable(path, "no prediction table") from None
 

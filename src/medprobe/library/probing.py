@@ -168,16 +168,16 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
 def score(
     predictions: pd.DataFrame,
     tables: BenchmarkTables,
-    family: str,
+    scorer: str,
     scoring: Scoring,
     out: Path | None = None,
 ) -> Scores:
-    """Score predictions by a family of metrics.
+    """Score predictions by a scorer.
 
     Args:
         predictions: a prediction table.
         tables: the benchmark that they are of.
-        family: name of the family in `medprobe.metrics`.
+        scorer: its name, a module of `medprobe.metrics`.
         scoring: resamples, confidence, seed and clusters.
         out: parquet file to write the predictions to; None writes none.
     """
@@ -185,19 +185,19 @@ def score(
         folder = Path(scratch, "benchmark")
         tables.write(folder)
         path = out or Path(scratch, "predictions.parquet")
-        write_predictions(predictions, path, family)
+        write_predictions(predictions, path, scorer)
         return score_table(path, folder, scoring)
 
 
 def compare_variants(
-    predictions: pd.DataFrame, tables: BenchmarkTables, family: str, scoring: Scoring, model: str
+    predictions: pd.DataFrame, tables: BenchmarkTables, scorer: str, scoring: Scoring, model: str
 ) -> pd.DataFrame:
     """Test the variants of a method against each other and their controls.
 
     Args:
         predictions: a prediction table.
         tables: the benchmark that they are of.
-        family: name of the family in `medprobe.metrics`.
+        scorer: its name, a module of `medprobe.metrics`.
         scoring: resamples, confidence, seed and clusters.
         model: the model's name in the result.
 
@@ -208,7 +208,7 @@ def compare_variants(
         folder = Path(scratch, "benchmark")
         tables.write(folder)
         path = Path(scratch, "predictions.parquet")
-        write_predictions(predictions, path, family)
+        write_predictions(predictions, path, scorer)
         systems = split_by_variant(paired_table(path, folder, scoring), model, "main")
         shuffled = shuffled_table(path, folder, scoring, model, "main")
     systems |= guesses(systems)

@@ -94,7 +94,7 @@ class Method(Protocol):
         KINDS: the kinds of model that the method can probe.
         WHY: why it cannot probe others, if the names of the kinds do not explain it.
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
-        METRIC: the family of `medprobe.metrics` that scores its predictions.
+        METRIC: what scores its predictions, a module of `medprobe.metrics`.
         WRITES_FREELY: whether the model writes its predictions, without regard to candidates.
         SIDE_TABLES: tables for people, such as training curves, each with its columns. The
             predictions have a column of the table's name, with its rows as JSON. The stage writes

@@ -1,19 +1,19 @@
-"""The metrics, one family per file.
+"""The metrics, one scorer per file.
 
-The metrics of a family are computed together, from one kind of prediction table. To add a family
+The metrics of a scorer are computed together, from one kind of prediction table. To add a scorer
 `<name>`, write `metrics/<name>.py` with one class and its instance:
 
-    class MyFamily(Scorer):
+    class MyScorer(Scorer):
         METRICS = (Metric("my_metric", "my metric", "higher", 0.0, 1.0, "whose, and where"),)
 
         def score(self, predictions, benchmark, scoring): ...
         def paired(self, predictions, benchmark, scoring): ...
 
-    SCORER = MyFamily()
+    SCORER = MyScorer()
 
-A method names the family that scores its predictions (`METRIC = "<name>"`), and the file of a
-prediction table records that name (`tables.metric_of_predictions`). A family with
-`ALSO_OF = ("accuracy",)` scores the tables of that family too: all rankings of answers, whatever
+A method names the scorer of its predictions (`METRIC = "<name>"`), and the file of a
+prediction table records that name (`tables.metric_of_predictions`). A scorer with
+`ALSO_OF = ("accuracy",)` scores the tables of that scorer too: all rankings of answers, whatever
 the method. Nothing else has to change. The file can be in the folder `metrics` of any place of
 plugins (`core.plugins`).
 """
@@ -134,14 +134,14 @@ class Scoring:
 
 
 class Scorer(Protocol):
-    """A family of metrics.
+    """Computes metrics that belong together.
 
     Variants are scored independently, so they can be scored together or one by one. The same
     tables and seed give the same numbers in whatever order the rows are.
 
     Attributes:
-        METRICS: its metrics; the first stands for the family.
-        ALSO_OF: families whose prediction tables it scores too; `accuracy` has those that rank
+        METRICS: its metrics; the first stands for all.
+        ALSO_OF: scorers whose prediction tables it scores too; `accuracy` has those that rank
             answers.
         DRAWS_ANSWERS: whether its intervals draw answers as well as subjects.
     """
@@ -202,7 +202,7 @@ class Scorer(Protocol):
 
 
 def list_names() -> list[str]:
-    """List the names of all families in alphabetical order, those of plugins included.
+    """List the names of all scorers in alphabetical order, those of plugins included.
 
     Example:
         >>> "accuracy" in list_names()
@@ -212,13 +212,13 @@ def list_names() -> list[str]:
 
 
 def find(name: str) -> Scorer:
-    """Return the scorer of a family.
+    """Return a scorer.
 
     Args:
-        name: of the family's file, such as `accuracy`.
+        name: of its file, such as `accuracy`.
 
     Raises:
-        BadInput: no family has this name, or a plugin's file is broken.
+        BadInput: no scorer has this name, or a plugin's file is broken.
 
     Example:
         >>> find("perplexity").METRICS[0].title
@@ -226,41 +226,41 @@ def find(name: str) -> Scorer:
     """
     found = plugins.find_plugins("metrics")
     if name not in found:
-        raise BadInput("metrics", f"no family of metrics '{name}'{nearest(name, [*found])}")
+        raise BadInput("metrics", f"no scorer '{name}'{nearest(name, [*found])}")
     scorer: Scorer = plugins.load(found[name], "SCORER", Scorer, ("METRICS", "score", "paired"))
     return scorer
 
 
 def catalog() -> dict[str, Metric]:
-    """Return all metrics by name, family after family, each in its own order.
+    """Return all metrics by name, scorer after scorer, each in its own order.
 
     Raises:
-        BadInput: two families have different metrics of one name, or a plugin's file is broken.
+        BadInput: two scorers have different metrics of one name, or a plugin's file is broken.
 
     Example:
         >>> catalog()["acc_at_1"].tested
         True
     """
-    family_of: dict[str, str] = {}
+    scorer_of: dict[str, str] = {}
     metrics: dict[str, Metric] = {}
-    for family in list_names():
-        for metric in find(family).METRICS:
+    for scorer in list_names():
+        for metric in find(scorer).METRICS:
             if metrics.get(metric.name, metric) != metric:
-                problem = f"'{metric.name}' is another metric of {family_of[metric.name]}"
-                raise BadInput(f"metrics, {family}", problem, "choose another name")
-            family_of.setdefault(metric.name, family)
+                problem = f"'{metric.name}' is another metric of {scorer_of[metric.name]}"
+                raise BadInput(f"metrics, {scorer}", problem, "choose another name")
+            scorer_of.setdefault(metric.name, scorer)
             metrics[metric.name] = metric
     return metrics
 
 
-def families_of(family: str) -> list[str]:
-    """List the families that score the prediction tables of a family, itself first.
+def scorers_of(name: str) -> list[str]:
+    """List the scorers of a scorer's prediction tables, itself first.
 
     Args:
-        family: the name that the tables record.
+        name: what the tables record.
 
     Example:
-        >>> "consistency" in families_of("accuracy")
+        >>> "consistency" in scorers_of("accuracy")
         True
     """
-    return [family, *(name for name in list_names() if family in find(name).ALSO_OF)]
+    return [name, *(other for other in list_names() if name in find(other).ALSO_OF)]

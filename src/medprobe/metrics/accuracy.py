@@ -134,7 +134,7 @@ def _rule(benchmark: Path) -> Callable[[str], str]:
 def by_answer(values: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """The accuracy of each answer over its queries, one row per variant, replicate and answer.
 
-    An answer stands where a query does: a common one counts no more than a rare one. Families of
+    An answer stands where a query does: a common one counts no more than a rare one. Clusters of
     answers are the clusters, so intervals say how far a value would move with other answers.
 
     Args:

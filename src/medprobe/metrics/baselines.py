@@ -32,13 +32,13 @@ from medprobe.metrics.summary import (
     summarise,
 )
 
-RANKING: Final = "accuracy"  # the family that scores the majority, with all that score its tables
+RANKING: Final = "accuracy"  # scores the majority, with all other scorers of its tables
 EXPECTED: Final = tuple(metric for metric in Accuracy.METRICS if metric.name.startswith("acc_at_"))
 
 
 def baselines_part(folder: Path, scoring: Scoring) -> Path:
     """Where the scores of a benchmark's baselines are kept."""
-    code = code_fingerprint(__name__, {"metrics": metrics.families_of(RANKING)})
+    code = code_fingerprint(__name__, {"metrics": metrics.scorers_of(RANKING)})
     settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
     text = f"{fingerprint(sorted(folder.glob('*.parquet')))} {code} {settings}"
     return PARTS / f"baselines-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
@@ -60,8 +60,8 @@ def score_baselines(folder: Path, scoring: Scoring) -> dict[str, Scores]:
         tables = BenchmarkTables.read(folder)
         ranked = majority(tables, RANKED)
         scores = {MAJORITY: {}}
-        for family in metrics.families_of(RANKING) if len(ranked) else ():
-            add_scores(scores[MAJORITY], metrics.find(family).score(ranked, folder, scoring))
+        for scorer in metrics.scorers_of(RANKING) if len(ranked) else ():
+            add_scores(scores[MAJORITY], metrics.find(scorer).score(ranked, folder, scoring))
         for name, table in ((RANDOM_ANSWER, random_answer(tables)), (CHANCE, chance(tables))):
             scores[name] = _average(table, folder, scoring) if len(table) else {}
         write_scores(scores, part)

@@ -18,9 +18,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from medprobe.metrics.intervals import FEWEST, ROUNDING, percentiles, resampled_means
+from medprobe.metrics.intervals import FEWEST, percentiles, resampled_means
 
 POWER_QUANTILE: Final = NormalDist().inv_cdf(0.8)  # a true difference is found four times in five
+CANCELLED: Final = 1e-12  # a variance of so little of its terms is their rounding
 
 
 class TwoWayTest(NamedTuple):
@@ -165,8 +166,8 @@ def paired_test(
     def deviation(tested: float) -> float:
         """That of the mean, around the one that is tested."""
         variance = (squares - 2 * tested * crossed + tested**2 * weight).max()
-        scale = ROUNDING * np.abs(differences).max()
-        return float(np.sqrt(variance)) if variance > scale**2 else 0.0
+        terms = (squares + tested**2 * weight).max()  # which cancel where all differences are equal
+        return float(np.sqrt(variance)) if variance > CANCELLED * terms else 0.0
 
     p = 2 * stdtr(units - 1, -abs(mean) / deviation(0)) if deviation(0) else 1.0
     # x is not rejected: (mean - x)^2 <= t^2 (squares - 2 x crossed + x^2 weight), by one of three

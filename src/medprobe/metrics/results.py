@@ -89,21 +89,21 @@ def _is_named(path: Path, params: Params) -> bool:
     return params.names_result(path.parent.parent.name, path.parent.name, path.stem)
 
 
-def families(path: Path) -> list[str]:
-    """List the families that score a prediction table, its own first (`metrics.families_of`)."""
-    return metrics.families_of(metric_of_predictions(path))
+def scorer_names(path: Path) -> list[str]:
+    """List the scorers of a prediction table, its own first (`metrics.scorers_of`)."""
+    return metrics.scorers_of(metric_of_predictions(path))
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
-    """The scores of a prediction table on the benchmark in `folder`, by its families of metrics."""
-    scorers, scores = [metrics.find(name) for name in families(path)], Scores()
+    """The scores of a prediction table on the benchmark in `folder`, by each of its scorers."""
+    scorers, scores = [metrics.find(name) for name in scorer_names(path)], Scores()
     for predictions in read_predictions(path):
         for scorer in scorers:
             try:
-                family_scores = scorer.score(predictions, folder, scoring)
+                own = scorer.score(predictions, folder, scoring)
             except BadInput as error:
                 raise BadInput(path, str(error)) from None
-            add_scores(scores, family_scores)
+            add_scores(scores, own)
         report_progress(len(predictions), PREDICTIONS)
         del predictions  # before the next variant is read
     return scores
@@ -111,9 +111,8 @@ def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
 
 def further_folders(path: Path, folder: Path, scoring: Scoring) -> list[Path]:
     """List the folders beside its benchmark's from which the scores of a table follow."""
-    read = [
-        source for name in families(path) for source in metrics.find(name).reads(folder, scoring)
-    ]
+    scorers = map(metrics.find, scorer_names(path))
+    read = [source for scorer in scorers for source in scorer.reads(folder, scoring)]
     return [*dict.fromkeys(read)]
 
 
@@ -125,7 +124,7 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     facts = [scoring.facts] if scoring.facts else []
     sources = [folder, *further_folders(path, folder, scoring)]
     tables = [table for source in sources for table in sorted(source.glob("*.parquet"))]
-    code = code_fingerprint(__name__, {"metrics": families(path)})
+    code = code_fingerprint(__name__, {"metrics": scorer_names(path)})
     settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
     text = f"{fingerprint([path, *tables, *facts])} {code} {settings}"
     return hashlib.sha256(text.encode()).hexdigest()

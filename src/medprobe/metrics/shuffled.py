@@ -23,7 +23,7 @@ class Stratum(NamedTuple):
     """The queries of a relation, or of a block of a large one, and whose answers fit them."""
 
     queries: pd.DataFrame  # a row each
-    families: np.ndarray  # as codes from 0
+    clusters: np.ndarray  # as codes from 0
     hits: list[np.ndarray]  # for each k [queries, lists], a mean over replicates
     share: float  # of the relation's queries
 
@@ -31,7 +31,7 @@ class Stratum(NamedTuple):
 def shuffled_values(
     values: pd.DataFrame, predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule
 ) -> pd.DataFrame:
-    """Return the expected accuracy of each query with the answers to other name families.
+    """Return the expected accuracy of each query with the answers to other clusters of names.
 
     Args:
         values: accuracies of one variant, as `accuracy.values` returns them.
@@ -41,12 +41,12 @@ def shuffled_values(
 
     Returns:
         Rows like `values`, of the variant's control and without replicates, with these accuracies
-        alone. Relations with a single name family have none.
+        alone. Relations with a single cluster of names have none.
     """
     metrics, tables = _metrics(values), []
     for _, strata in _strata(values, predictions, queries, rule):
         for stratum in strata:
-            means = [shuffled_means(hits, stratum.families) for hits in stratum.hits]
+            means = [shuffled_means(hits, stratum.clusters) for hits in stratum.hits]
             numbers = dict(zip(metrics, means, strict=True))
             tables.append(stratum.queries[QUERY_KEYS].assign(**numbers))
     if not tables:
@@ -68,11 +68,11 @@ def shuffled_tests(
     """
     rows = []
     for subset, strata in _strata(values, predictions, queries, rule):
-        families = [stratum.families for stratum in strata]
+        clusters = [stratum.clusters for stratum in strata]
         weights = [stratum.share for stratum in strata]
         for place, metric in enumerate(_metrics(values)):
             hits = [stratum.hits[place] for stratum in strata]
-            *_, p = permutation_p(hits, families, weights=weights, seed=seed)
+            *_, p = permutation_p(hits, clusters, weights=weights, seed=seed)
             rows.append({"subset": subset, "metric": metric, "p": p})
     return pd.DataFrame(rows, columns=["subset", "metric", "p"])
 
@@ -123,7 +123,7 @@ def _strata(
 
 
 def _blocks(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The queries of a relation, whole name families together, in blocks of about LARGEST."""
+    """The queries of a relation, whole clusters of names together, in blocks of about LARGEST."""
     sizes = rows["cluster"].value_counts().sort_index()
     block_of = (sizes.cumsum() - sizes) // LARGEST
     for _, block in rows.groupby(rows["cluster"].map(block_of)):

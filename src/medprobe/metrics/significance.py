@@ -43,10 +43,10 @@ from medprobe.metrics.comparisons import (
 )
 from medprobe.metrics.controls import controls
 from medprobe.metrics.results import (
-    families,
     is_compared,
     is_control,
     prediction_tables,
+    scorer_names,
     sweep,
 )
 from medprobe.metrics.subset_tests import subset_tests
@@ -129,7 +129,7 @@ def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
 
     The tested metrics of its variants, the settings of sweeps left out.
     """
-    first, *others = [metrics.find(name) for name in families(path)]
+    first, *others = [metrics.find(name) for name in scorer_names(path)]
     scorers = [first, *(x for x in others if any(metric.tested for metric in x.METRICS))]
     parts: list[pd.DataFrame] = []
     for predictions in read_predictions(path, is_compared):
@@ -308,7 +308,7 @@ def significance(
     for row, (tested_difference, size) in enumerate(
         zip(differences, families.transform("size"), strict=True)
     ):
-        if tested_difference:  # what permutations of families find is not known
+        if tested_difference:  # what permutations of clusters find is not known
             smallest = _smallest(tested_difference, LEVEL / size, params.confidence)
             table.loc[row, "smallest_difference"] = smallest
     table = pd.concat([table, by_subset]) if len(by_subset) else table
@@ -326,7 +326,7 @@ def evaluate_difference(
 ) -> dict[str, float]:
     """Test the difference of two systems.
 
-    Families of names and answers are drawn where queries have answers (`two_way`); else the signs
+    Clusters of names and answers are drawn where queries have answers (`two_way`); else the signs
     of whole clusters are turned.
 
     Args:

@@ -2,7 +2,7 @@
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`. Intervals answer for the relation: they draw families of subjects and of answers
+`std`. Intervals answer for the relation: they draw clusters of subjects and of answers
 (`two_way`).
 """
 
@@ -15,7 +15,7 @@ import pandas as pd
 
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.errors import BadInput
-from medprobe.core.shuffling import name_families
+from medprobe.core.shuffling import name_clusters
 from medprobe.core.tables import QUERY_COLUMNS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.comparisons import Jackknife, jackknife
@@ -37,9 +37,9 @@ DIGITS: Final = 6
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     """The query table of a benchmark with three columns that say what belongs together.
 
-    `cluster` is a family of subjects whose names end alike (`name_families`). `first_answer` is the
+    `cluster` holds subjects whose names end alike (`name_clusters`). `first_answer` is the
     relation with the first answer's id, or its name where it has none, and `answer` the relation
-    with the family of that name. `cluster` and `answer` are drawn together. A query without an
+    with the cluster of that name. `cluster` and `answer` are drawn together. A query without an
     answer is alone.
 
     Args:
@@ -53,11 +53,10 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
     keys, ids = answer_keys(queries).map(_first_entry), queries["query_id"]
     subjects = queries[cluster].map(_first_entry)
-    queries["cluster"] = subjects.where(subjects != "", ids)
     queries["first_answer"] = (queries["relation"] + " " + keys).where(keys != "", ids)
-    queries["cluster"] = name_families(queries)
+    queries["cluster"] = name_clusters(queries.assign(key=subjects.where(subjects != "", ids)))
     names = queries["answers"].map(_first_entry)
-    answers = name_families(queries.assign(subject=names, cluster=queries["first_answer"]))
+    answers = name_clusters(queries.assign(subject=names, key=queries["first_answer"]))
     return queries.assign(answer=queries["relation"] + " " + answers)
 
 

@@ -130,14 +130,14 @@ def find_layout(tables: Iterable[Path]) -> tuple[Layout, dict[Path, str]] | None
         tables: the prediction tables of the benchmark.
 
     Returns:
-        The layout, and the tables on the page with their families; None if no answer is right or
+        The layout, and the tables on the page with their scorers; None if no answer is right or
         wrong, so that there is no page.
     """
-    families = {path: metric_of_predictions(path) for path in sorted(tables)}
+    scorers = {path: metric_of_predictions(path) for path in sorted(tables)}
     for layout in _layouts():
-        if not layout.cells.keys().isdisjoint(families.values()):
+        if not layout.cells.keys().isdisjoint(scorers.values()):
             names = {*layout.cells, *layout.numbers}
-            return layout, {path: name for path, name in families.items() if name in names}
+            return layout, {path: name for path, name in scorers.items() if name in names}
     return None
 
 
@@ -162,15 +162,15 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
     match = find_layout(tables)
     if match is None:
         return None
-    layout, families = match
+    layout, scorers = match
     queries = layout.queries(folder)
     candidates = read_table(folder / "candidates.parquet", CANDIDATE_COLUMNS)
     width = len(layout.heads) or int(queries["heads"].map(len).max())
     predictions: dict[tuple[str, str], int] = {}
     systems: list[list[str]] = []
     ahead, has_hits, parts = [], [], []
-    for path, family in families.items():
-        cells = {**layout.cells, **layout.numbers}[family]
+    for path, scorer in scorers.items():
+        cells = {**layout.cells, **layout.numbers}[scorer]
         for table in read_predictions(path, is_compared, first=True):
             variant = table["variant"].iloc[0]
             method = f"{path.parent.name}:{variant}" if variant else path.parent.name
@@ -179,7 +179,7 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
             if len(rows):
                 ahead += [len(systems)] if lists_outranking(table) else []
                 systems.append([path.parent.parent.name, method])
-                has_hits.append(family in layout.cells)
+                has_hits.append(scorer in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))
     ranked, hits = (np.stack(tables) for tables in zip(*parts, strict=True))
     probed = np.asarray((ranked[:, :, 0] >= 0).any(axis=0))

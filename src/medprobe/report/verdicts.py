@@ -34,8 +34,8 @@ TITLES: Final = {
 }
 SHUFFLED_TITLE: Final = "its answers to other subjects"
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
-    "query_id": "families of names",
-    "subject_id": "families of names",
+    "query_id": "clusters of names",
+    "subject_id": "clusters of names",
     "answer_ids": "entities",
     "target": "diseases",
 }

@@ -10,7 +10,7 @@ from medprobe.cli.ask import ask
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.shuffling import draw_other, subject_families
+from medprobe.core.shuffling import draw_other, subject_clusters
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
@@ -223,7 +223,7 @@ def test_a_proof_asks_each_prompt_about_the_answers_of_another_query(tiny_model,
         prober = Likelihood(tiny_model(arch), settings, EngineParams(), 7)
         [task] = prober.tasks(tables, 2)
         found[lists] = prober.predict(task, "")
-    donors = draw_other(subject_families(queries), 7)
+    donors = draw_other(subject_clusters(queries), 7)
     listed = found[True].groupby("query_id")["prediction"].agg(list)
     proved = found[False][found[False]["rank"] <= 2]
     hits = proved.groupby(["variant", "query_id"])["hit"].any()

@@ -38,7 +38,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
         f"{metric(name).title}, macro means. Each pair is compared over the same queries. "
         f"Accuracies are tested with a two-way variance over {unit_names} and answers, other "
         f"metrics by a permutation test that swaps whole {unit_names}, and a ranking against its "
-        "answers to other subjects by one that exchanges those of whole families of names. "
+        "answers to other subjects by one that exchanges those of whole clusters of names. "
         "Holm's correction is over all models under one method, all methods under one model, or "
         "all models and the controls of one method. Significant: corrected p below "
         f"{LEVEL:g}. Smallest detectable difference: a true difference of this size is found 80 % "

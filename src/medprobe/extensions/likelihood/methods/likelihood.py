@@ -21,7 +21,7 @@ from medprobe.backends import finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
-from medprobe.core.shuffling import draw_other, shuffled_name, subject_families
+from medprobe.core.shuffling import draw_other, shuffled_name, subject_clusters
 from medprobe.core.tables import AHEAD
 from medprobe.engine import masked, ranking
 from medprobe.engine.inspection import Head
@@ -57,9 +57,9 @@ class Likelihood(Method):
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
         the names ahead of it (`ahead`), and exact. The rows of a query are then its best
         names up to its best answer; or k names ahead of that, which are not the best ones. Each
-        prompt is also asked about the answers of one other query, of another name family, which is
-        the control `shuffled`. With `lists` the rows are the k best names (`best_first`), which
-        costs some twenty times more.
+        prompt is also asked about the answers of one other query, of another cluster of names,
+        which is the control `shuffled`. With `lists` the rows are the k best names (`best_first`),
+        which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate. The best names are
@@ -134,7 +134,7 @@ class Likelihood(Method):
         own = [*map(tuple, self._answer_indices(task, names))]
         asked = [(place, False, answers) for place, answers in enumerate(own)]
         if not self._lists(task):
-            donors = draw_other(subject_families(task.queries), self.seed)
+            donors = draw_other(subject_clusters(task.queries), self.seed)
             asked += [(place, True, own[donor]) for place, donor in enumerate(donors) if donor >= 0]
         prompts, query_ids = (task.queries[name].tolist() for name in ("prompt", "query_id"))
         keys = [(prompts[place], answers) for place, _, answers in asked]
