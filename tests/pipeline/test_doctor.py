@@ -104,7 +104,7 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     lines = capsys.readouterr().out.splitlines()
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
     assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
-    assert lines[-1] == f"params.yaml is valid. Missing: {mine}."
+    assert not any("what it names in data/ exists" in line for line in lines)
     assert list_models(params)[0]["checkpoint"] == f"missing, as is {mine}, to make it from"
     mine.mkdir(parents=True)
     assert origins(params)["mine"] == str(mine)
@@ -123,6 +123,25 @@ def test_a_file_that_settings_name_is_a_source(tmp_path: Path) -> None:
     rows = sources(params, tmp_path)
     assert rows["tables"] == rows["tables/drugs.csv"] == (24, ["drugs"])
     assert missing_sources(list_sources(params, tmp_path)) == ["tables/prompts.csv"]
+
+
+def test_a_missing_source_is_named_with_the_command_that_brings_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("files", "locks"):
+        monkeypatch.setattr(pipeline, name, dict)
+    plugin = tmp_path / "plugins/imports/drugs.py"
+    plugin.parent.mkdir(parents=True)
+    Path("params.yaml").touch()
+    plugin.write_text('BRINGS = "tables/drugs.csv"\n')
+    table = {"facts": "tables/drugs.csv", "prompts": "tables/prompts.csv"}
+    doctor(Params(benchmarks={"table": {"drugs": table}}, train={"small": {}}), Path("data"))
+    *_, title, sample, drugs, prompts, last = capsys.readouterr().out.splitlines()
+    assert title == "params.yaml is valid. Missing:", "and not the folder of both, tables"
+    assert sample.split() == ["data/sample", "medprobe", "sample"]
+    assert drugs.split() == ["data/tables/drugs.csv", "medprobe", "import", "drugs", "PATH"]
+    assert prompts.split() == ["data/tables/prompts.csv"] and "own-data.md" in last
 
 
 def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(

@@ -1,8 +1,9 @@
 """`medprobe import`: find released files, check them, and copy them into `data/`.
 
-A plugin of the kind `imports` imports one release, and has a function `find(path) -> Release`. It
-searches a clone or an unpacked archive, reads every file with the reader of the build, and raises
-BadInput for the first error. A plugin that brings something else has a `COMMAND` of its own.
+A plugin of the kind `imports` imports one release into `BRINGS`, a folder or a pattern of files in
+`data/`; `medprobe doctor` reads it. It has a function `find(path) -> Release`, which searches a
+clone or an unpacked archive, reads every file with the reader of the build, and raises BadInput for
+the first error. A plugin that brings something else has a `COMMAND` of its own.
 """
 
 import filecmp

@@ -16,7 +16,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import size
 from medprobe.core.libraries import differing_versions
 from medprobe.core.params import HubModel, ModelKind, Params, find_settings
-from medprobe.core.plugins import KINDS, find_outside_plugins
+from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
@@ -66,14 +66,27 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     if paths:
         clean.show(paths, clean.LEFTOVERS)
         print("No result counts these. `medprobe clean` removes them.")
-    lacking = [f"{data / source}" for source in missing]
-    lacking += [f"{path}" for path in params.folders.values() if not path.exists()]
-    if lacking:
-        print(f"params.yaml is valid. Missing: {', '.join(lacking)}.")
-    else:
+    if missing:
+        print("params.yaml is valid. Missing:")
+        rows = [(f"  {data / source}", _remedy(source)) for source in missing]
+        width = max(len(path) for path, _ in rows)
+        print(*(f"{path:{width}}  {remedy}".rstrip() for path, remedy in rows), sep="\n")
+        print("Copy a file without a command there yourself: docs/how-to/own-data.md.")
+    elif all(path.exists() for path in params.folders.values()):
         print(
             f"params.yaml is valid, and what it names in {data}/ exists: `medprobe gate` reads it."
         )
+
+
+def _remedy(source: str) -> str:
+    """Return the command that brings a source; empty if there is none."""
+    if source == "sample":
+        return "medprobe sample"
+    for name, plugin in find_plugins("imports").items():
+        brings = vars(load_module(plugin)).get("BRINGS", "")
+        if brings and f"{source}/".startswith(f"{brings}/"):
+            return f"medprobe import {name} PATH"
+    return ""
 
 
 def _notes(params: Params) -> Iterator[str]:
@@ -129,12 +142,13 @@ def list_sources(params: Params, data: Path) -> list[Source]:
 
 
 def missing_sources(sources: Iterable[Source]) -> list[str]:
-    """Return the sources that params.yaml needs and that do not exist."""
-    return [
+    """Return the sources that params.yaml needs and that do not exist, folders only without files."""
+    missing = [
         row.source
         for row in sources
         if row.bytes is None and any(not name.startswith("(") for name in row.enables)
     ]
+    return [name for name in missing if not any(o.startswith(f"{name}/") for o in missing)]
 
 
 def _uses(params: Params, data: Path) -> dict[str, list[str]]:

@@ -8,6 +8,8 @@ from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.sources import triples as biolama
 
+BRINGS = "biolama"
+
 LICENCE = "its triples require a UMLS licence and BioLAMA's own script"
 
 

@@ -8,6 +8,8 @@ from medprobe.cli.imports import Release
 from medprobe.core.errors import BadInput
 from medprobe.papers.diskne.annotation import oddities, read_released
 
+BRINGS = "diskne/DisknE_*_annotation.csv"
+
 FILES = "DisknE_*_annotation.csv"
 ALL = [
     FILES.replace("*", f"{hypotheses}_{negatives}")

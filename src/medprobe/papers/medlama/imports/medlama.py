@@ -10,6 +10,8 @@ from medprobe.papers.medlama.benchmarks import medlama_released as medlama
 from medprobe.papers.medlama.benchmarks.medlama.queries import hardness
 from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
 
+BRINGS = "medlama"
+
 
 def find(path: Path) -> Release:
     """Find the relations in any folder of a clone or download; the package has the prompts.

@@ -9,6 +9,8 @@ from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
 from medprobe.papers.medlama.rewiring import read_numbered_lines
 
+BRINGS = "sentences"
+
 LINES = 10_000  # of a set of the paper
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 

@@ -8,6 +8,8 @@ from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.papers.template_free import lama
 
+BRINGS = "lama"
+
 SETS = {  # folder: name in params.yaml, reader
     "Google_RE": ("google-re", lama.read_google_re),
     "TREx": ("t-rex", lama.read_trex),

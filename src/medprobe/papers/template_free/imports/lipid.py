@@ -8,6 +8,8 @@ from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
 from medprobe.papers.template_free.benchmarks import lipid_released
 
+BRINGS = "lipid"
+
 NAME = "LIPID.json"
 PAPER = {"chem": (46827, 1870), "gene": (41839, 2591)}  # prompts and entities
 
