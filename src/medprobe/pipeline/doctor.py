@@ -142,7 +142,7 @@ def list_sources(params: Params, data: Path) -> list[Source]:
 
 
 def missing_sources(sources: Iterable[Source]) -> list[str]:
-    """Return the sources that params.yaml needs and that do not exist, folders only without files."""
+    """Return the sources that params.yaml needs and that are missing, folders without files."""
     missing = [
         row.source
         for row in sources
