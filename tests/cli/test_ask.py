@@ -115,6 +115,27 @@ def test_names_are_ranked_without_a_benchmark(
     assert [name for name in NAMES if name in printed] == NAMES[:3]
 
 
+@pytest.mark.usefixtures("project")
+def test_the_names_of_a_file_of_facts_are_ranked(
+    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As of `run`, but without prompts."""
+    path = tmp_path / "facts.csv"
+    rows = [f"velotrine,treats,{name}\n" for name in (*NAMES[:3], NAMES[0])]
+    path.write_text("".join(["subject,relation,object\n", *rows]), encoding="utf-8")
+    ask(str(tiny_model("bert")), PROMPT, "mask_average", str(path), Params.model_validate({}))
+    printed = capsys.readouterr().out
+    ask(str(tiny_model("bert")), PROMPT, "mask_average", None, PARAMS, names=NAMES[:3])
+    assert printed == capsys.readouterr().out
+
+
+def test_a_method_that_no_gguf_file_serves_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"of gigabytes")
+    with pytest.raises(BadInput, match="a GGUF file is a model that writes; choose one of"):
+        ask(str(file), PROMPT, "mask_average", None, PARAMS, names=["pain"])
+
+
 def test_an_encoder_that_is_given_no_names_asks_for_them(tiny_model: TinyModel) -> None:
     with pytest.raises(BadInput, match=r"writes no answers; give the names to rank: --names"):
         ask(str(tiny_model("encoder")), PROMPT, None, None, Params.model_validate({}))

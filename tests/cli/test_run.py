@@ -160,7 +160,10 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("run {folder} --benchmark f.csv --prompts away.csv", "--prompts away.csv: no such file"),
         ("run {folder} --benchmark f.csv --prompts semi.csv", "semi.csv, line 1: one column"),
         ("run {folder}/config.json --benchmark f.csv", "config.json: a file, expected the folder"),
-        ("run lab/bert --benchmark f.csv", "lab/bert: not in the hub's local cache, and working"),
+        (
+            "run lab/bert --benchmark f.csv --prompts p.csv",
+            "lab/bert: not in the hub's local cache, and working",
+        ),
         ("run mine --benchmark f.csv", "mine: no such folder, and no params.yaml here that"),
         ("ask lab/bert [Y]", "lab/bert: not in the hub's local cache, and working offline"),
         ("ask {folder} text", "the prompt needs exactly one [Y], and has 0"),
@@ -176,8 +179,9 @@ def test_an_error_names_the_argument_that_is_wrong(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
+    Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\nb12,treats,anemia\n")
     Path("semi.csv").write_text("relation;template\ntreats;[X] treats [Y] .\n")
+    Path("p.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     words = command.format(folder=tiny_model("bert"))
     code, printed = medprobe(f"{words} --method mask_average")
     assert code == 2

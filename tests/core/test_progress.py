@@ -93,3 +93,20 @@ def test_parts_report_progress_in_the_unit_of_their_stage() -> None:
     assert dict(results) == {0: 2, 1: 50}
     report_progress(1, "tokens")  # of nothing that is counted
     assert now.seen == [0, 2, 4, 5, 7, 12, 12]
+    assert now.detail == ""
+
+
+def test_what_is_counted_in_another_unit_stands_beside() -> None:
+    """Texts that a method has read, where its queries end together."""
+
+    def work(_: None) -> None:
+        report_progress(64, "texts")
+        seen.append(str(now).rpartition(",")[0])
+        report_progress(1_000, "texts")
+        seen.append(str(now).rpartition(",")[0])
+
+    seen: list[str] = []
+    now = Progress("probe", 12, "queries")
+    now.advance_to(0)
+    assert [*with_progress(in_this_process(work, [Job("one", None)]), [12], now)] == [(0, None)]
+    assert seen == ["probe: 0 of 12 queries, 64 texts", "probe: 0 of 12 queries, 1,064 texts"]

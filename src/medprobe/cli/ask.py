@@ -18,13 +18,21 @@ from medprobe.core import places
 from medprobe.core.answers import describe_unanswered
 from medprobe.core.baselines import MAJORITY, RANKED, majority
 from medprobe.core.errors import BadInput
-from medprobe.core.params import Params
+from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import print_above
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata, check_prompts
+from medprobe.engine.formats import is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
-from medprobe.library.probing import compare_variants, draw_queries, predict, score, to_tables
+from medprobe.library.probing import (
+    compare_variants,
+    draw_queries,
+    predict,
+    read_answers,
+    score,
+    to_tables,
+)
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
 from medprobe.metrics.controls import with_controls
@@ -45,6 +53,7 @@ from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import SHUFFLED_TITLE, TITLES, p_value
 
 MEAN: Final = "macro"
+GGUF_KINDS: Final[tuple[ModelKind, ...]] = ("causal", "chat")
 
 
 def ask(
@@ -68,17 +77,20 @@ def ask(
         method: None takes a method that serves the model (`Method.ASK_PRIORITY`).
         benchmark: whose candidates are ranked.
         params: the project's.
-        names: what is ranked in place of a benchmark's candidates. Without these and a benchmark,
-            the first benchmark of params.yaml counts; if there is none, the model writes answers.
+        names: what is ranked in place of a benchmark's candidates, as are the objects of a file of
+            facts. Without these and a benchmark, the first benchmark of params.yaml counts; if
+            there is none, the model writes answers.
         as_json: print one object.
 
     Raises:
         BadInput: for a prompt without exactly one slot.
     """
     check_prompts(library.make_query(prompt))
-    if benchmark is None and not names:
+    if benchmark and _is_file(benchmark, params):
+        names = read_answers(Path(benchmark))
+    elif benchmark is None and not names:
         benchmark = next((name for named in params.benchmarks.values() for name in named), None)
-    model = _model(name, params)
+    model = _model(name, method, params)
     if method is None:
         method = _choose_method(model, "rank" if benchmark or names else "write")
     if names:
@@ -136,7 +148,7 @@ def answers(
     Raises:
         BadInput: for a method that does not rank candidates.
     """
-    model = _model(name, params)
+    model = _model(name, method, params)
     serving = library.find_answering(model.kinds)
     if method not in serving:
         ranks = methods.find(method).METRIC == library.ANSWER_METRIC
@@ -180,8 +192,8 @@ def run(
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
     """
-    model = _model(name, params)
     tables, metadata = _tables_of(benchmark, prompts, params)
+    model = _model(name, method, params)
     constant = majority(tables, RANKED) if metadata.ranks_answers else pd.DataFrame()
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
@@ -223,9 +235,14 @@ def _tables_of(
     benchmark: str, prompts: Path | None, params: Params
 ) -> tuple[BenchmarkTables, Metadata]:
     """Read a benchmark of params.yaml, or a file of facts with the templates in `prompts`."""
-    if Path(benchmark).exists() and benchmark not in params.benchmark_names:
+    if _is_file(benchmark, params):
         return to_tables(benchmark, prompts), METADATA
     return _tables(benchmark, params), Metadata.read(places.ABOUT / f"{benchmark}.json")
+
+
+def _is_file(benchmark: str, params: Params) -> bool:
+    """Whether it is a file of facts, and no benchmark of params.yaml."""
+    return Path(benchmark).exists() and benchmark not in params.benchmark_names
 
 
 def _print_rows(rows: pd.DataFrame) -> None:
@@ -278,8 +295,13 @@ def _headline(
     return "\n".join(lines)
 
 
-def _model(name: str, params: Params) -> library.Model:
-    """Find a model of params.yaml, or open what `medprobe.load` opens."""
+def _model(name: str, method: str | None, params: Params) -> library.Model:
+    """Find a model of params.yaml, or open what `medprobe.load` opens.
+
+    A method that no GGUF file serves is refused before the file is converted.
+    """
+    if method and is_gguf(Path(name)) and not {*GGUF_KINDS} & {*methods.find(method).KINDS}:
+        raise methods.mismatch_error(method, name, "a GGUF file is a model that writes", GGUF_KINDS)
     if is_path(name) or is_hub_name(name):
         model = library.load(name, offline=params.engine.offline, seed=params.seed)
         model.engine = params.engine

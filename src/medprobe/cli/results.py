@@ -81,11 +81,11 @@ def run(
 )
 @click.option(
     "--benchmark",
-    help="The source of the candidates. Default: the first of params.yaml; if there is none, "
-    "the model writes its own answers.",
+    help="Whose names are ranked: a benchmark of params.yaml, or a file of facts. Default: the "
+    "first of params.yaml; if there is none, the model writes its own answers.",
     shell_complete=group.benchmarks,
 )
-@click.option("--names", default="", help="The candidates, with commas between them.")
+@click.option("--names", default="", help="The names to rank, with commas between them.")
 @json_option
 def ask(
     model: str,
@@ -104,13 +104,13 @@ def ask(
     MODEL   a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     PROMPT  a text with one slot [Y]
     """
-    from medprobe.cli.arguments import check_model
+    from medprobe.cli.arguments import check_benchmark, check_model
     from medprobe.cli.ask import ask as run
 
     if benchmark and names:
         raise click.UsageError("expected: one of --benchmark and --names")
-    needs_project = check_model(model)
-    params = load_params(required=benchmark is not None or needs_project)
+    needs_project = [check_model(model), benchmark is not None and check_benchmark(benchmark)]
+    params = load_params(required=any(needs_project))
     ranked = [name.strip() for name in names.split(",") if name.strip()]
     run(model, prompt, method, benchmark, params, names=ranked, as_json=as_json)
 

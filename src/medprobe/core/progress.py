@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -78,7 +79,8 @@ def with_progress(
     """Pass an executor's results through and advance `progress` as jobs end.
 
     A job that runs in this process may report parts of itself by `report_progress`, which count at
-    once if they are in the unit of `progress`. A job that has ended counts with its full size.
+    once if they are in the unit of `progress`. Other units are shown beside it. A job that has
+    ended counts with its full size.
 
     Args:
         results: Pairs `(index of the job, result)`, in the order in which the jobs end.
@@ -88,9 +90,14 @@ def with_progress(
     finished = progress.count
     limit = finished + sum(sizes)
 
+    others: Counter[str] = Counter()
+
     def on_report(amount: int, unit: str) -> None:
         if unit == progress.unit:
             progress.advance_to(min(progress.count + amount, limit))
+        else:
+            others[unit] += amount
+        progress.detail = ", ".join(f"{count:,} {name}" for name, count in others.items())
 
     token = listener.set(on_report)
     try:

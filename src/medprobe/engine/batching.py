@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from medprobe.core.errors import BadInput, is_out_of_memory
+from medprobe.core.progress import report_progress
 
 CACHED_PER_READ: Final = 4  # so many kept tokens cost a batch as much as one that is read
 
@@ -72,6 +73,7 @@ def compute_in_batches(
             continue
         for i, result in zip(batch, batch_results, strict=True):
             results[i] = result
+        report_progress(len(batch), "texts")
     return results
 
 

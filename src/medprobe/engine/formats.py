@@ -44,8 +44,10 @@ def convert(path: Path, folder: Path) -> None:
             raise BadInput(path, "not a GGUF file", "download it again")
     if importlib.util.find_spec("gguf") is None:
         raise BadInput(path, "the package gguf is not there", "pip install 'medprobe[gguf]'")
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
 
+    bar = "tqdm"  # which `disable_progress_bar` leaves
+    setattr(modeling_gguf_pytorch_utils, bar, lambda tensors, **_: tensors)
     place: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(path.parent, **place)

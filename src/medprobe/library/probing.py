@@ -13,7 +13,7 @@ from medprobe.benchmarks import table
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
-from medprobe.core.progress import show_progress
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions
 from medprobe.library.model import Model, load
 from medprobe.methods import Method
@@ -138,6 +138,15 @@ def to_tables(
     return table.tables(placed_facts, templates, _name(facts), normalise)
 
 
+def read_answers(path: Path) -> list[str]:
+    """Return the distinct objects of a file of facts.
+
+    Raises:
+        BadInput: a row is no fact.
+    """
+    return [*dict.fromkeys(fact.object for _, fact in sources.read(path))]
+
+
 def _name(facts: pd.DataFrame | str | Path) -> str:
     return "facts" if isinstance(facts, pd.DataFrame) else Path(facts).stem
 
@@ -155,12 +164,11 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
     """
     tasks = prober.tasks(tables, methods.K)
     jobs = [(task, pass_) for pass_ in prober.passes() for task in tasks if task.is_of(pass_)]
-    tables_by_job = []
-    with show_progress(title, sum(len(task.queries) for task, _ in jobs), "queries") as now:
-        now.advance_to(0)
-        for task, pass_ in jobs:
-            tables_by_job.append(prober.predict(task, pass_))
-            now.advance_to(now.count + len(task.queries))
+    sizes = [len(task.queries) for task, _ in jobs]
+    with show_progress(title, sum(sizes), "queries") as bar:
+        bar.advance_to(0)
+        results = ((i, prober.predict(task, pass_)) for i, (task, pass_) in enumerate(jobs))
+        tables_by_job = [table for _, table in with_progress(results, sizes, bar)]
     predictions = pd.concat(tables_by_job, ignore_index=True)
     return with_hits(predictions.drop(columns=[*prober.SIDE_TABLES]), tables)
 

@@ -38,10 +38,13 @@ def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None
 ) -> None:
     """Print a table whose cells are folded, not cut, where the terminal is narrow."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
     width = None if sys.stdout.isatty() else WIDEST
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    if title:  # a table's own is folded to its width
+        console.print(title)
+    console.print(table)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from medprobe.backends.finder import Backend, Transformers
+from medprobe.core.progress import report_progress
 from medprobe.engine import causal, seq2seq
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model
@@ -266,6 +267,7 @@ def _search(reader: Reader, searches: Sequence[SearchSteps[Outcome]]) -> list[Ou
                 requests[i] = searches[i].send([next(reads) for _ in nodes])
             except StopIteration as end:
                 outcomes[i] = end.value
+                report_progress(1, "queries")
                 reader.release(i)
                 del requests[i]
     return [outcomes[i] for i in range(len(searches))]
