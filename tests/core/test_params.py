@@ -167,6 +167,7 @@ LEAVES = {  # a typo, or a name that is nowhere, at every kind of leaf
     "models/causal/taught": ({}, "models: 'taught' is there 2 times"),
     "models/masked/untaught/untaught_twin_of": ("tought", "(did you mean 'taught'?)"),
     "models/masked/taught/published": ("Nobody's", "no paper has a checkpoint 'Nobody's'"),
+    "score/reference": ("tought", "score.reference: 'tought' is not among taught, untaught"),
     "folders/taught": ("/a", f"{', '.join(SOME)} and {LAST}: 'taught' is there 2 times"),
     "fetch/stray": ({"hub": "a/b"}, f"'stray' is in {', '.join(SOME)} or {LAST} only"),
 }

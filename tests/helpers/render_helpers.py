@@ -53,11 +53,11 @@ def lines(block: Chapter | Part | Block) -> Iterator[str]:
     elif isinstance(block, Answer):
         yield block.says
         yield f"({block.benchmark}: {block.about}; from {block.left} to {block.right})"
-        for bar in block.bars:
+        for number, bar in enumerate(block.bars, 1):
             places = ", ".join(f"{key} {place:.1f}" for key, place in bar.places.items())
             sign = "●" if bar.known else "○"
             yield f"{sign} {bar.model} {bar.number} [{places}] {bar.about}"
-            yield from (f"  {bar.says}{text}." for text in bar.beside.values())
+            yield from (f"  {bar.says}{bar.end(later)}." for later in block.bars[number:])
     elif isinstance(block, Drawing | Links):
         yield f"[{block.file if isinstance(block, Drawing) else type(block).__name__.lower()}]"
     else:

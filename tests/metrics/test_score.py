@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -387,6 +388,41 @@ def test_sixteen_models_can_differ_significantly() -> None:
     assert len(models) == 4 * 120
     far = models[models["difference"].abs() > 0.3]
     assert len(far) > 100 and (far["p_holm"] < 0.05).all()
+
+
+def test_each_of_many_models_meets_the_best_the_next_and_the_reference() -> None:
+    draw = np.random.default_rng(0)
+    shares = {f"m{number:02}": number / 22 for number in range(22)}
+    systems = {
+        (model, "x"): system(list((draw.random(60) < share).astype(float)))
+        for model, share in shares.items()
+    }
+    params = ScoreParams(bootstrap=2, reference="m05")
+    table = significance(systems, "b", params, 0).set_index(["model_a", "model_b"])
+    means = {model: rows["acc_at_1"].mean() for (model, _), rows in systems.items()}
+    best, *others = ranked = sorted(means, key=lambda model: (-means[model], model))
+    chosen = {frozenset(pair) for pair in [*pairwise(ranked), *((best, m) for m in others)]}
+    every = {pair: frozenset(pair) for pair in combinations(sorted(means), 2)}
+    with_reference = {pair for pair, models in every.items() if "m05" in models}
+    free = {pair for pair, models in every.items() if models in chosen} - with_reference
+    assert set(table.index) == with_reference | free
+    for family, tested, count in (
+        ("models under x", sorted(free), len(every) - len(with_reference)),
+        ("models under x against m05", sorted(with_reference), 21),
+    ):
+        rows = table[table["family"] == family].loc[tested]
+        assert len(rows) == (table["family"] == family).sum()
+        pairs = [{(model, "x"): systems[model, "x"] for model in pair} for pair in tested]
+        alone = [significance(pair, "b", params, 0).iloc[0] for pair in pairs]
+        ps = np.array([row["p"] for row in alone])
+        assert rows["p"].tolist() == ps.tolist()
+        left_out = np.ones(count - len(ps))  # they could have been chosen
+        expected = holm(np.concatenate([ps, left_out]))[: len(ps)]
+        assert rows["p_holm"].tolist() == pytest.approx(expected.tolist())
+        larger = rows["smallest_difference"] > [row["smallest_difference"] for row in alone]
+        assert larger.all()
+    few = significance(dict(list(systems.items())[:20]), "b", params, 0)
+    assert len(few) == 190 and set(few["family"]) == {"models under x"}
 
 
 def test_another_quantity_is_not_compared() -> None:

@@ -170,6 +170,9 @@ class ScoreParams(Section):
     """Bootstrap resamples per interval."""
     confidence: float = Field(0.95, gt=0, lt=1)
     """Confidence level of intervals."""
+    reference: Name | None = Field(None, repr=False)  # no score follows from it
+    """The model that every other one is tested against where more than twenty are under a method.
+    Of so many each is also tested against the best one and the next, but not every two."""
 
 
 class TrackParams(Section):

@@ -285,14 +285,16 @@ def difference_interval(
     return float(np.minimum(low, mean)[0]), float(np.maximum(high, mean)[0])
 
 
-def holm(chances: np.ndarray) -> np.ndarray:
+def holm(chances: np.ndarray, untested: int = 0) -> np.ndarray:
     """p-values corrected for their number (Holm 1979), in the order given.
+
+    What the results have chosen to test is corrected for the pairs that were left out, too.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(2).tolist()
     [0.03, 0.06, 0.06]
     """
     order = np.argsort(chances, kind="stable")
-    steps = np.maximum.accumulate(chances[order] * np.arange(len(chances), 0, -1))
+    steps = np.maximum.accumulate(chances[order] * np.arange(len(chances) + untested, untested, -1))
     corrected = np.empty(len(chances))
     corrected[order] = np.minimum(steps, 1.0)
     return corrected

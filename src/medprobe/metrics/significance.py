@@ -1,18 +1,16 @@
 """Which systems differ by more than chance: the table of all paired tests.
 
-A system is a model under a method. What is compared: models under one method, methods under one
-model, a model with a control of its method, such as its answers to other subjects, and a system
-with itself on two subsets (`subset_tests`). Each of these is a family of its own, within a
-benchmark, subset and metric, and Holm's correction is for a family: it answers one question that a
-reader asks.
+A system is a model under a method. Systems are compared with each other (`pairs`) and each with
+itself on two subsets (`subset_tests`). Holm's correction is for a family of tests, within a
+benchmark, subset and metric: it answers one question that a reader asks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -41,13 +39,11 @@ from medprobe.metrics.comparisons import (
     permutation,
     smallest_difference,
 )
-from medprobe.metrics.controls import controls
+from medprobe.metrics.pairs import System, SystemPair, list_pairs
 from medprobe.metrics.results import (
     is_compared,
-    is_control,
     prediction_tables,
     scorer_names,
-    sweep,
 )
 from medprobe.metrics.subset_tests import subset_tests
 
@@ -75,15 +71,6 @@ CHANCE: Final = "chance"  # the baseline that guesses
 READINGS: Final = "readings of tables"  # what is counted
 
 TOGETHER: Final = ("cluster", "answer")  # what is drawn together
-System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
-
-
-class SystemPair(NamedTuple):
-    """Two systems that are compared, and the family of the comparison."""
-
-    family: str
-    a: System
-    b: System
 
 
 @dataclass(frozen=True)
@@ -285,29 +272,31 @@ def significance(
     known = {} if shuffled is None else shuffled.set_index(keys)["p"].to_dict()
     rows: list[dict[str, Any]] = []
     differences: list[Differences | None] = []
-    for subset, pair, first, second in _compare_pairs(systems):
-        across = (kinds or {}).get(pair.a[0]) != (kinds or {}).get(pair.b[0])
+    untested: Counter[tuple[str, str, str]] = Counter()  # of many models
+    for subset, pair, by_metric, first, second in _compare(systems, kinds or {}, params.reference):
+        left_out = [name for name, family in by_metric.items() if family is None]
+        untested.update((subset, name, pair.family) for name in left_out)
+        tested = {name: family for name, family in by_metric.items() if family}
         to_shuffled = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
         for metric, difference in _differences(
-            first, second, across, draws_answers=not to_shuffled
+            first, second, tested, draws_answers=not to_shuffled
         ):
-            names = (benchmark, subset, "macro", metric, pair.family, *pair.a, *pair.b)
+            names = (benchmark, subset, "macro", metric, tested[metric], *pair.a, *pair.b)
             numbers = evaluate_difference(difference, params, seed)
-            tested = [known.get((*system, subset, metric)) for system in (pair.a, pair.b)]
-            is_permuted = to_shuffled and any(p is not None for p in tested)
+            ps = [known.get((*system, subset, metric)) for system in (pair.a, pair.b)]
+            is_permuted = to_shuffled and any(p is not None for p in ps)
             if is_permuted:
-                numbers["p"] = next(p for p in tested if p is not None)
+                numbers["p"] = next(p for p in ps if p is not None)
             rows.append(dict(zip(SIGNIFICANCE, names, strict=False)) | numbers)
             differences.append(None if is_permuted else difference)
     table = pd.DataFrame(rows, columns=SIGNIFICANCE)
     by_subset = subset_tests(systems, contrasts, params.confidence).assign(benchmark=benchmark)
     if table.empty:
         return by_subset.reindex(columns=SIGNIFICANCE).astype({"family": str})
-    families = table.groupby(["subset", "metric", "family"])["p"]
-    table["p_holm"] = families.transform(lambda p: holm(p.to_numpy()))
-    for row, (tested_difference, size) in enumerate(
-        zip(differences, families.transform("size"), strict=True)
-    ):
+    by_family = table.groupby(["subset", "metric", "family"])["p"]
+    table["p_holm"] = by_family.transform(lambda p: holm(p.to_numpy(), untested[p.name]))
+    sizes = by_family.transform(lambda p: len(p) + untested[p.name]).astype(int)
+    for row, (tested_difference, size) in enumerate(zip(differences, sizes, strict=True)):
         if tested_difference:  # what permutations of clusters find is not known
             smallest = _smallest(tested_difference, LEVEL / size, params.confidence)
             table.loc[row, "smallest_difference"] = smallest
@@ -356,69 +345,31 @@ def average_by_query(table: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index(shared)
 
 
-def _compare_pairs(
-    systems: Mapping[System, pd.DataFrame],
-) -> Iterator[tuple[str, SystemPair, pd.DataFrame, pd.DataFrame]]:
-    """`(subset, what is compared, its rows of one side, of the other)`, subset by subset."""
-    parts = {
-        name: {str(subset): part.droplevel("subset") for subset, part in rows.groupby("subset")}
-        for name, rows in systems.items()
-    }
-    pairs = [pair for a, b in combinations(sorted(systems), 2) if (pair := pair_systems(a, b))]
-    for subset in sorted(set[str]().union(*parts.values())):
-        for pair in pairs:
-            if subset in parts[pair.a] and subset in parts[pair.b]:
-                yield subset, pair, parts[pair.a][subset], parts[pair.b][subset]
-
-
-def pair_systems(a: System, b: System) -> SystemPair | None:
-    """Two systems as a pair with its family, or None where a reader would not compare them.
-
-    Settings of a sweep, or different models under different methods.
-
-    >>> pair_systems(("m", "x"), ("n", "x")).family
-    'models under x'
-    >>> pair_systems(("m", "x"), ("m", "x:original")).family
-    'methods under m'
-    >>> pair_systems(("m", "x"), ("m", "x:copy")).family
-    'controls under x'
-    >>> pair_systems(("m", "x:copy"), ("n", "x:copy"))
-    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:order")).family
-    'controls under x'
-    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:confidence"))
-    >>> pair_systems(("baseline", "chance"), ("m", "x"))
-    SystemPair(family='chance under x', a=('m', 'x'), b=('baseline', 'chance'))
-    """
-    (model, method), (other, another) = a, b
-    if sweep(method) or sweep(another):
-        return None
-    if BASELINE in (model, other):
-        system, baseline = (b, a) if model == BASELINE else (a, b)
-        if model == other or is_control(system[1]):
-            return None
-        return SystemPair(f"{baseline[1]} under {system[1].partition(':')[0]}", system, baseline)
-    if is_control(method) or is_control(another):
-        control, probed_method = (method, another) if is_control(method) else (another, method)
-        same = model == other and controls(control, probed_method)
-        return (
-            SystemPair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
-        )
-    if method == another:
-        return SystemPair(f"models under {method}", a, b)
-    return SystemPair(f"methods under {model}", a, b) if model == other else None
+def _compare(
+    systems: Mapping[System, pd.DataFrame], kinds: Mapping[str, str], reference: str | None
+) -> Iterator[tuple[str, SystemPair, dict[str, str | None], pd.DataFrame, pd.DataFrame]]:
+    """The pairs of each subset as `list_pairs` gives them, with the rows of both sides."""
+    parts: dict[str, dict[System, pd.DataFrame]] = {}
+    for name, rows in systems.items():
+        for subset, part in rows.groupby("subset"):
+            parts.setdefault(str(subset), {})[name] = part.droplevel("subset")
+    for subset, of_subset in sorted(parts.items()):
+        for pair, by_metric in list_pairs(of_subset, subset, kinds, reference):
+            yield subset, pair, by_metric, of_subset[pair.a], of_subset[pair.b]
 
 
 def _differences(
-    first: pd.DataFrame, second: pd.DataFrame, across: bool, *, draws_answers: bool
+    first: pd.DataFrame, second: pd.DataFrame, names: Collection[str], *, draws_answers: bool
 ) -> Iterator[tuple[str, Differences]]:
-    """Each tested metric that both have, with its differences."""
+    """Each of these metrics with its differences."""
+    if not names:
+        return
     shared = first.index.intersection(second.index)
     first, second = first.loc[shared], second.loc[shared]
-    catalog = metrics.catalog()
-    for metric in (name for name in first if name in catalog and name in second):
+    for metric in names:
         values = (first[metric] - second[metric]).to_numpy(float)
         is_defined = ~np.isnan(values)
-        if not is_defined.any() or (across and catalog[metric].within_kind):
+        if not is_defined.any():
             continue
         rows = first[is_defined]
         codes = {name: pd.factorize(rows[name])[0] for name in TOGETHER if name in rows}

@@ -118,6 +118,7 @@ def _check_models(params: Params) -> None:
             raise BadInput("params.yaml: models", problem, "list it under its kind")
     for name in all_models:
         _check_model(name, origins, params)
+    check_name(params.score.reference, all_models, "score.reference")
     for part, named in (("train", params.train), ("continued", params.continued)):
         for name in named:
             trained, kind = find_recipe(name, params)[0].kind, params.models.kind(name)

@@ -41,7 +41,8 @@ class Bar:
         known: whether it is shown to be above its control.
         places: of `value`, `low`, `high` and `control`, in per cent of the drawing's width.
         says: the start of the sentence, if this model comes first.
-        beside: its end, by the model that comes next.
+        after: the end of another model's sentence, if this one comes next.
+        beside: its own end where it is another, by the model that comes next, or "" for any.
     """
 
     model: str
@@ -50,7 +51,12 @@ class Bar:
     known: bool
     places: Mapping[str, float]
     says: str
+    after: str
     beside: Mapping[str, str]
+
+    def end(self, second: "Bar") -> str:
+        """The end of the sentence, if this model comes first and the other one next."""
+        return self.beside.get("", self.beside.get(second.model, second.after))
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Answer:
     def says(self) -> str:
         """The sentence; the page writes it anew from the same words for a choice of models."""
         first, *others = self.bars
-        return first.says + (first.beside[others[0].model] if others else "") + "."
+        return first.says + (first.end(others[0]) if others else "") + "."
 
 
 @dataclass(frozen=True)

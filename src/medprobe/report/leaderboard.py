@@ -82,14 +82,15 @@ class Standing:
         tests = self.results.tests(self.benchmark, self.subset, self.metric)
         return verdict(tests, (a["model"], a["method"]), (b["model"], b["method"]))
 
-    def rivals(self, system: pd.Series) -> list[tuple[pd.Series, Verdict | None]]:
-        """The other models under the system's method that are not better, the best first."""
+    def rival(self, system: pd.Series) -> tuple[pd.Series, Verdict | None] | None:
+        """The best of the other models under the system's method that are not better, if any."""
         later = self.rows[self.rows.index > system.name]
         later = later[(later["method"] == system["method"]) & (later["model"] != system["model"])]
-        rivals = [(row, self.test(system, row)) for _, row in later.iterrows()]
-        if metric(self.metric).within_kind:  # models of another kind are not compared
-            rivals = [(row, test) for row, test in rivals if test]
-        return rivals
+        for _, row in later.iterrows():
+            test = self.test(system, row)
+            if test or not metric(self.metric).within_kind:  # another kind is not compared
+                return row, test
+        return None
 
 
 def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
@@ -151,13 +152,13 @@ def table(head: str, lines: Iterable[tuple[str | Cell, Standing, pd.Series]]) ->
 
 def _line(ranking: Standing, row: pd.Series) -> list[str | Cell]:
     own, majority = control(ranking.results, row), _majority(ranking, row)
-    rivals = ranking.rivals(row)
+    rival = ranking.rival(row)
     return [
         Cell(str(row["model"]), note=wrapped(str(row["method"]))),
         _value(ranking, row),
         *([MISSING, MISSING] if own is None else _control(ranking, own)),
         MISSING if majority is None else cell(ranking.metric, majority),
-        _next(ranking, *rivals[0]) if rivals else MISSING,
+        _next(ranking, *rival) if rival else MISSING,
     ]
 
 
@@ -268,7 +269,8 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
             if not pd.isna(place)
         },
         says=_sentence_start(ranking, row, own),
-        beside={str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others},
+        after=_after(ranking, row),
+        beside=_beside(ranking, first, others),
     )
 
 
@@ -291,19 +293,31 @@ def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> s
     return f"{model} {verb} {name}{by}{end}"
 
 
-def _sentence_end(ranking: Standing, first: First, other: First) -> str:
-    """What is said of the model that comes after the first one."""
-    (best, own), (row, _) = first, other
+def _after(ranking: Standing, row: pd.Series) -> str:
+    """What is said of a model that comes after one that no test compares it with."""
     value = _in_words(ranking, row["value"])
+    return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"
+
+
+def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:
+    """What else is said of the models that come after the first one: of many, few are compared."""
+    own = first[1]
     if own and own.clear is not None and not own.beaten:
-        return "; nor is any other of these models"
+        return {"": "; nor is any other of these models"}
+    ends = {str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others}
+    return {model: end for model, end in ends.items() if end}
+
+
+def _sentence_end(ranking: Standing, first: First, other: First) -> str:
+    (best, _), (row, _) = first, other
+    value = _in_words(ranking, row["value"])
     if row["value"] == best["value"]:
         return f"; {row['model']} has the same"
     if (row["value"] < best["value"]) == ranking.lower:
         return f"; {row['model']} has {value}, but is not significantly above its control"
     test = ranking.test(best, row)
     if test is None:
-        return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"
+        return ""
     return f"; next model {row['model']} {value}" + (
         "" if test.clear else ", not significantly different"
     )

@@ -94,8 +94,9 @@ function showAnswer(answer, models) {
   const [first, second] = bars.filter(bar => !bar.hidden);
   answer.hidden = !first;
   if (!first) return;
-  const beside = second ? JSON.parse(first.dataset.beside)[second.dataset.model] : "";
-  answer.querySelector(".says").textContent = `${first.dataset.says}${beside}.`;
+  const beside = JSON.parse(first.dataset.beside);
+  const end = second ? beside[""] ?? beside[second.dataset.model] ?? second.dataset.after : "";
+  answer.querySelector(".says").textContent = `${first.dataset.says}${end}.`;
 }
 
 // Models to compare: the first click selects one model, the next click adds another.

@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from medprobe.metrics.pairs import MANY
 from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
@@ -44,6 +45,11 @@ def section(results: Results, benchmark: str) -> list[Part]:
         f"{LEVEL:g}. Smallest detectable difference: a true difference of this size is found 80 % "
         "of the time (median over the pairs)"
     )
+    if len(results.models) > MANY:
+        caption += (
+            f". Of more than {MANY} models under a method, each is tested against the best one, "
+            "the next, and score.reference of params.yaml; the correction counts all pairs"
+        )
     never = any(isinstance(line[-1], Cell) and line[-1].text == NEVER for line in body)
     few = f"; {NEVER}: with so few {unit_names} no difference can be significant."
     caption += few if never else "."

@@ -263,7 +263,7 @@ def _best(
         (label, ranking, ranking.best)
         for label, subset, name in lines
         if name and (ranking := standing(results, benchmark, subset, name))
-        if not metric(name).within_kind or ranking.rivals(ranking.best)
+        if not metric(name).within_kind or ranking.rival(ranking.best)
     ]
     return [table(title, rankings)] if rankings else []
 

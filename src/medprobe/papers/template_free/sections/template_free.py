@@ -33,6 +33,7 @@ from medprobe.report.results import Results
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_cell
 
+DRAWN: Final = 20  # models, in order of name; `frequent.csv` has all
 SHARE: Final = "{:.1%}"
 EDGES: Final = {  # the interval of a column
     "value": ("low", "high"),
@@ -327,7 +328,7 @@ def _overconfidence(results: Results) -> list[Part]:
     drawn = drawn.assign(name=drawn["name"] + ", " + drawn["kind"])
     labels = ("the most frequent entities, by place", "queries with it, per cent")
     drawings: list[Block] = []
-    for model, group in drawn.groupby("model", sort=True):
+    for model, group in [*drawn.groupby("model", sort=True)][:DRAWN]:
         plot = plots.curves(group, "place", "name", labels, True)
         caption = f"How often {model} has the same entity among its ten best answers."
         drawings.append(Drawing(f"template-free-frequent-{model}", plot, caption))
