@@ -192,11 +192,11 @@ def run(
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
     """
-    tables, metadata = _tables_of(benchmark, prompts, params)
-    model = _model(name, method, params)
-    constant = majority(tables, RANKED) if metadata.ranks_answers else pd.DataFrame()
+    whole, metadata = _tables_of(benchmark, prompts, params)
+    model, tables = _model(name, method, params), whole
     if limit is not None:
-        tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
+        tables = replace(whole, queries=draw_queries(whole.queries, limit, params.seed))
+    constant = majority(whole, RANKED, tables) if metadata.ranks_answers else pd.DataFrame()
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
     model.check_texts(tables)
@@ -208,8 +208,7 @@ def run(
     rows = rows[rows["relation"].isin(MEANS)]
     majority_rows = pd.DataFrame(columns=COMPARISON)
     if len(constant):  # counted on all queries, not only on those drawn
-        drawn = constant[constant["query_id"].isin(tables.queries["query_id"])]
-        scores = score(drawn, tables, "accuracy", scoring)
+        scores = score(constant, tables, "accuracy", scoring)
         majority_rows = pd.DataFrame(to_rows({"": scores}, BASELINE, MAJORITY), columns=COMPARISON)
     controlled = with_controls(compare_variants(predictions, tables, prober.METRIC, scoring, name))
     if as_json:

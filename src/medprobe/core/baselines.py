@@ -11,7 +11,7 @@ subjects (`core.shuffling`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -34,7 +34,7 @@ class Query(NamedTuple):
     answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
 
 
-def majority(tables: BenchmarkTables, k: int) -> pd.DataFrame:
+def majority(tables: BenchmarkTables, k: int, asked: BenchmarkTables | None = None) -> pd.DataFrame:
     """List for each relation of a subset the answers that are right for the most queries.
 
     Each next answer is right for the most queries that still have none (the greedy solution of
@@ -43,6 +43,8 @@ def majority(tables: BenchmarkTables, k: int) -> pd.DataFrame:
     Args:
         tables: the benchmark.
         k: how many answers are listed.
+        asked: the benchmark with those of its queries that predictions are for; all if None. What
+            is right is counted on all of them in any case.
 
     Returns:
         A prediction table. `score` is the share of the relation's queries that an answer adds.
@@ -51,12 +53,27 @@ def majority(tables: BenchmarkTables, k: int) -> pd.DataFrame:
     """
     normalise = find_rule(tables.normalise)
     groups = _group_queries(tables.queries, ["subset", "relation"], normalise)
+    asked = asked or tables
+    wanted = {*asked.queries["query_id"]}
     rows: list[dict[str, Any]] = []
     if _have_choice(groups.values()):
         for group in groups.values():
-            rows += _rank_relation(group, k)
+            ranked = _rank_answers(group, k)
+            rows += [
+                {
+                    "variant": "",
+                    "replicate": "",
+                    "query_id": query.id,
+                    "rank": rank,
+                    "prediction": answer,
+                    "score": count / len(group),
+                }
+                for query in group
+                if query.id in wanted
+                for rank, (answer, count) in enumerate(ranked, start=1)
+            ]
     columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
-    return with_hits(pd.DataFrame(rows, columns=columns), tables)
+    return with_hits(pd.DataFrame(rows, columns=columns), asked)
 
 
 def _group_queries(
@@ -76,32 +93,27 @@ def _group_queries(
     return groups
 
 
-def _rank_relation(queries: list[Query], k: int) -> Iterator[dict[str, Any]]:
-    """The predictions for the queries of one relation."""
+def _rank_answers(queries: list[Query], k: int) -> list[tuple[str, int]]:
+    """The best constant list of a relation: each answer, and how many queries it adds."""
     spellings: dict[str, str] = {}
-    for query in queries:
+    holders: dict[str, set[int]] = {}
+    for place, query in enumerate(queries):
         for text, answer in query.answers.items():
             spellings.setdefault(text, answer)
+            holders.setdefault(text, set()).add(place)
+    counts = {text: len(places) for text, places in holders.items()}
+    left = {place for place, query in enumerate(queries) if query.answers}
     ranked: list[tuple[str, int]] = []
-    left = queries
     while left and len(ranked) < k + TIES:
-        counts = Counter(text for query in left for text in query.answers)
-        best = max(counts.values())
-        text = next(text for text in spellings if counts[text] == best)
-        if len(ranked) >= k and best < ranked[k - 1][1]:
+        text = max(counts, key=counts.__getitem__)  # the first of equal ones
+        if len(ranked) >= k and counts[text] < ranked[k - 1][1]:
             break
-        ranked.append((text, best))
-        left = [query for query in left if text not in query.answers]
-    for query in queries:
-        for rank, (text, count) in enumerate(ranked, start=1):
-            yield {
-                "variant": "",
-                "replicate": "",
-                "query_id": query.id,
-                "rank": rank,
-                "prediction": spellings[text],
-                "score": count / len(queries),
-            }
+        ranked.append((spellings[text], counts[text]))
+        for place in left & holders[text]:
+            for other in queries[place].answers:
+                counts[other] -= 1
+        left -= holders[text]
+    return ranked
 
 
 def _have_choice(groups: Iterable[list[Query]]) -> bool:
