@@ -307,7 +307,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
         return project.works(*command, **installed)
 
     assert "dvc.yaml: regenerated" in works("medprobe", "plan")
-    assert "what the code asks for" in works("medprobe", "pipeline")
+    assert works("medprobe", "pipeline") == "dvc.yaml is up to date\n"
     works("dvc", "repro", "compare")
     assert "params.yaml is valid" in works("medprobe", "doctor")
     doctor = json.loads(works("medprobe", "doctor", "--json"))
@@ -324,14 +324,15 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
     assert {"backend lookup, can write"} < {row["checkpoint"] for row in doctor["models"]}
     assert not stale(works)
     append(project.folder / METHOD)
-    assert stale(works) == {"probe-masked@mine"}
-    works("dvc", "repro", "probe-masked@mine")
+    both = {"probe-masked@mine", "probe-causal@facts"}  # of the kinds that the method can probe
+    assert stale(works) == both
+    works("dvc", "repro", *both)
     append(site / "lab/order.py")
     assert not stale(works)  # before its lock is written again
     append(project.folder / BACKEND)
     assert "probe-causal@facts" in stale(works)
     works("medprobe", "pipeline")
-    assert {"probe-masked@mine", "probe-causal@facts"} <= stale(works)
+    assert both <= stale(works)
     assert predictions(project, "shortest_first") == ["rash", "fever", "dry mouth"]
     assert predictions(project, "longest_first") == ["dry mouth", "fever", "rash"]
     # the free answer Fever is right by the rule of free answers, and of brantol there is no fact

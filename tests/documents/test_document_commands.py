@@ -46,7 +46,7 @@ ELSEWHERE = {
     "make lint": (".ci/run", "lint kernel verify"),
     "make kernel": (".ci/run", "lint kernel verify"),
     "make repro": ("Makefile", "verify: repro"),
-    "make test": (".ci/run", "make test"),
+    "make test": (".ci/run", "make test test-all"),
     "medprobe gate": ("tests/pipeline/test_gate_command.py", "medprobe gate"),
     "medprobe init ../drugs": ("tests/documents/test_tutorial.py", 'command("medprobe init")'),
     "medprobe sample": ("tests/documents/test_tutorial.py", 'command("medprobe sample")'),

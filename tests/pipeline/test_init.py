@@ -101,7 +101,7 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert f"medprobe=={version} # code " in (project / "requirements.lock").read_text()
     stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
-    deps = stages["probe-mask_average"]["deps"]
+    deps = stages["probe-masked"]["deps"]
     assert "requirements.lock" in deps and not any("src/" in dependency for dependency in deps)
     (project / "data/facts.csv").write_text(FACTS)
     (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
