@@ -1,6 +1,8 @@
 """Results for papers: `medprobe export`."""
 
 import csv
+import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -88,7 +90,7 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
     markdown = export(results(tmp_path), "made_up", "markdown")
     assert "75.0** [" in markdown and "5.0†‡ [" in markdown and "†: not significantly" in markdown
     assert r"5.0$^\dagger$$^\ddagger$" in export(results(tmp_path), "made_up", "latex")
-    table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv")))
+    table = pd.read_csv(StringIO(export(results(tmp_path), "made_up", "csv", every=True)))
     unbeaten = table.set_index(["model", "method"])["unbeaten"]
     assert unbeaten["untaught", "contrastive"] and not unbeaten["taught", "contrastive"]
     assert not unbeaten["baseline", "majority"]
@@ -102,8 +104,9 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
 def test_latex_is_well_formed(page_results: Results) -> None:
     """As many cells in each row as columns, braces and environments closed, and nothing that TeX
     takes for a command."""
-    for view in ("made_up", "leaderboard"):
-        text = export(page_results, view, "latex")
+    lines = {("made_up", False): 3, ("made_up", True): 5}
+    for view, every in itertools.product(("made_up", "leaderboard"), (False, True)):
+        text = export(page_results, view, "latex", every=every)
         assert re.findall(r"\\(begin|end){(\w+)}", text) == [
             ("begin", "table"),
             ("begin", "tabular"),
@@ -112,9 +115,8 @@ def test_latex_is_well_formed(page_results: Results) -> None:
         ]
         columns = len(re.findall(r"\\begin{tabular}{(l?r+)}", text)[0])
         body = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert len(body) == 4 and {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {
-            columns
-        }
+        assert len(body) == lines.get((view, every), 4)
+        assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {columns}
         assert text.count("{") == text.count("}")
         assert not re.search(r"(?<!\\)[_%#]", text.replace("{%\n", "{\n"))
         assert text.isascii()
@@ -169,3 +171,19 @@ def test_the_command_prints_it(result_project: Path) -> None:
     as_markdown = CliRunner().invoke(main, [*plain, "--format", "markdown"]).output
     assert CliRunner().invoke(main, plain).output == as_markdown
     assert as_markdown.startswith("| model")
+    assert "| majority baseline |" in as_markdown and "not tested." in as_markdown
+    assert as_markdown.splitlines()[0].count("|") == 3, "a column a benchmark"
+    both = CliRunner().invoke(main, [*plain, "--all"]).output
+    assert both.splitlines()[0].count("|") == 4 and "by contrastive, %" in both
+
+
+def test_the_first_number_comes_without_variants_and_controls(page_results: Results) -> None:
+    plain, every = (
+        json.loads(export(page_results, "made_up", "json", every=every)) for every in (False, True)
+    )
+    heads = {column["head"] for column in plain["columns"]}
+    assert heads == {"contrastive"} and "The majority baseline has" in plain["note"]
+    more = {column["head"] for column in every["columns"]} - heads
+    assert "contrastive:shuffled" in more and "majority" in more
+    titled = export(page_results, "made_up", "markdown", "acc@10")
+    assert titled == export(page_results, "made_up", "markdown", "acc_at_10")

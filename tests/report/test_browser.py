@@ -174,7 +174,7 @@ class Reader:
 def test_the_first_screen_answers(
     page: Reader, single_models: dict[str, Path], many_models: Path, width: int, height: int
 ) -> None:
-    """It has the sentence with value, control and baseline, and the drawing of all models."""
+    """It has the sentence with value and control, and the drawing of all models."""
     pages = {
         **{"knows": (page.reports, 3), "taught knows": (single_models["taught"], 1)},
         "untaught is not significantly above its control": (single_models["untaught"], 1),
@@ -187,10 +187,12 @@ def test_the_first_screen_answers(
         [sentence], [drawing] = reader.finds(".open .says"), reader.finds(".open .bars")
         assert start in sentence.text
         assert re.search(r"\d %", sentence.text.replace("\N{NO-BREAK SPACE}", " "))
-        assert "answers to other subjects (the majority baseline has" in sentence.text
+        assert "for its answers to other subjects" in sentence.text
         bars = reader.finds(".open .bars li")
         assert len(bars) == models
         assert len(reader.finds(".open .track i.control")) == models
+        assert len(reader.finds(".open .track i.majority")) == models
+        assert all(why.text for why in reader.finds(".open .evidence"))
         for element in (sentence, drawing, *bars):
             assert element.rect["y"] + element.rect["height"] <= height, (start, element.text)
             assert element.rect["x"] + element.rect["width"] <= width, (start, element.text)
@@ -203,10 +205,36 @@ def test_the_best_is_the_best_of_those_that_are_chosen(page: Reader) -> None:
     assert sentence.text.startswith("taught knows 75.0") and "third" in sentence.text
     page.clicks("#models button", "untaught")
     assert sentence.text.startswith("untaught is not significantly above its control on made_up")
-    assert sentence.text.endswith("%).")
+    assert sentence.text.endswith("for its answers to other subjects.")
+    assert [name.text for name in page.finds(".open .says code")][:2] == ["untaught", "made_up"]
     page.clicks("#models button", "third")
-    assert sentence.text.endswith("; nor is any other of these models.")
+    assert sentence.text.endswith("; no other of these models is above its own.")
     assert {bar.text.split()[0] for bar in page.finds(".open .bars li")} == {"third", "untaught"}
+
+
+def test_the_rows_that_are_shown_can_be_taken_along(page: Reader) -> None:
+    page.open("index.html#leaderboard?models=third,untaught")
+    page.window.execute_script(
+        "URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text; }); "
+        "return '#'; }"
+    )
+    page.clicks(".open .along button", "CSV")
+    head, *rows = page.asks("window.saved").splitlines()
+    assert head.startswith("benchmark,model,value,") and len(rows) == 2
+    assert rows[0].startswith('"made_up (full, acc@1, %)",third (') and "untaught (" in rows[1]
+
+
+def test_headings_are_linked_and_what_print_opens_closes_again(page: Reader) -> None:
+    page.open("index.html#made_up")
+    links = page.finds(".open :is(h2, h3, h4) .link")
+    assert links and all(link.get_attribute("href").count("#") == 1 for link in links)
+    folds = "document.querySelectorAll('details[open]').length"
+    page.window.execute_script("document.querySelector('.open details').open = true")
+    before = page.asks(folds)
+    page.window.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert page.asks(folds) == page.asks("document.querySelectorAll('details').length") > before
+    page.window.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert page.asks(folds) == before
 
 
 def test_two_models_stand_side_by_side_in_two_actions(page: Reader) -> None:

@@ -9,7 +9,7 @@ from helpers.toy_project import METADATA
 from medprobe.core.baselines import MAJORITY
 from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import COMPARISON
-from medprobe.metrics.significance import CHANCE, SIGNIFICANCE
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Answer
 from medprobe.report.leaderboard import Standing, leaderboard, standing
 from medprobe.report.results import Results
@@ -86,17 +86,6 @@ def test_the_first_screen() -> None:
     check_snapshot("leaderboard", leaderboard(table_results))
 
 
-def test_what_a_coin_reaches_is_no_headline() -> None:
-    """Of twenty names ten are half: acc@1 is shown in place of acc@10."""
-    rows = [{**row("facts", "one", 0.6), "metric": "acc_at_10"}, row("facts", "one", 0.5)]
-    metadata = {"facts": replace(METADATA, primary_metric="acc_at_10")}
-    for guessing, metric in ((0.5, "acc_at_1"), (0.4, "acc_at_10")):
-        chance = {**row("facts", BASELINE, guessing, CHANCE), "metric": "acc_at_10"}
-        baselines = pd.DataFrame([chance], columns=COMPARISON)
-        page_results = replace(results(rows, []), benchmarks=metadata, baselines=baselines)
-        assert page_results.headline("facts") == metric
-
-
 def test_where_low_is_good_the_lowest_leads() -> None:
     rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
     table_results = results([{**number_row, "metric": "perplexity"} for number_row in rows], [])
@@ -118,7 +107,7 @@ def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
     [found] = chapter.parts[0].blocks
     assert isinstance(found, Answer)
     assert found.says == (
-        "one has 50.0\N{NO-BREAK SPACE}% on facts [45.0, 55.0] by fill_mask; "
+        "`one` has 50.0\N{NO-BREAK SPACE}% on `facts` by `fill_mask`; "
         "it is not tested against a control."
     )
     assert leaderboard(results([], [])) == []

@@ -148,7 +148,11 @@ def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
     page_results = results(tables, "acc_at_1_by_answer", significance=untested)
     control = verdicts.control(page_results, best(page_results, "acc_at_1_by_answer").best)
     assert control
-    assert (control.name, control.value, control.evidence) == ("x:always-true", 0.9, "not tested")
+    assert (control.name, control.value, control.evidence) == (
+        "always saying true",
+        0.9,
+        "not tested",
+    )
     assert not control.beaten and control.mark == ""
 
 

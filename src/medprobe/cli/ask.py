@@ -38,6 +38,7 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.controls import with_controls
 from medprobe.metrics.results import (
     COMPARISON,
+    CONTROLS,
     main_variants,
     primary_metric,
     select,
@@ -283,8 +284,9 @@ def _headline(
         is_lower = find_metric(metric).better_on(row.subset) == "lower"
         keys = {"subset": row.subset, "metric": metric}
         for found in select(controlled, **keys, method=row.method).itertuples():
-            shuffled = is_shuffled(found.control.partition(":")[2])
-            name = SHUFFLED_TITLE if shuffled else TITLES.get(found.control, found.control)
+            variant = found.control.partition(":")[2]
+            name = SHUFFLED_TITLE if is_shuffled(variant) else CONTROLS.get(variant)
+            name = name or TITLES.get(found.control, found.control)
             gap = -found.difference if is_lower else found.difference
             about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
             line += f"; {name} {format_value(metric, row.value - gap)} ({about})"

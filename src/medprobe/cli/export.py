@@ -12,10 +12,12 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe.core.baselines import MAJORITY
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE
 from medprobe.library.project import Results
+from medprobe.metrics import catalog
 from medprobe.metrics.results import (
     is_control,
     main_variants,
@@ -33,12 +35,10 @@ from medprobe.report.verdicts import control, verdict
 
 LEADERBOARD: Final = "leaderboard"
 BESTS: Final = (
-    "Each benchmark has two columns: each model under the method that is best for it, which "
-    "favours models with many methods and is not tested, and all models under one method."
+    "Each model is under the method that is best for it, which favours models with many methods "
+    "and is not tested."
 )
-LEFT_OUT: Final = (
-    "Left out: controls, the settings of sweeps, and variants that rank other names than the rest."
-)
+SECOND: Final = "A benchmark's second column has all models under one method."
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
 UNBEATEN: Final = (
@@ -66,38 +66,52 @@ class Column:
     head: str
     rows: pd.DataFrame  # of the comparison, one a model, with `best`, `worse` and `unbeaten`
     untested: bool  # whether a model has no test against the best one
-    names_methods: bool = False  # whether the models' methods differ, and cells name them
+    is_best: bool = False  # whether the models' methods differ
 
 
-def export(results: Results, view: str, form: str, metric: str | None = None) -> str:
-    """Format results as a table.
+def export(
+    results: Results, view: str, form: str, metric: str | None = None, *, every: bool = False
+) -> str:
+    """Format results as a table, of the variant that represents each method.
 
     Args:
         results: of a project.
         view: `leaderboard`, a benchmark, or `<benchmark>/<subset>`.
         form: a key of FORMS.
-        metric: of a benchmark; None takes its main metric.
+        metric: of a benchmark, by its name or title (acc@1); None takes its main metric.
+        every: whether all variants and baselines have a column, and each benchmark of the
+            leaderboard one with all models under one method.
 
     Raises:
         BadInput: for an unknown view or metric.
     """
     if view == LEADERBOARD:
-        columns = list(_leaderboard(results, metric))
-        title = f"The models by benchmark. {BESTS} {LEFT_OUT}"
+        columns = list(_leaderboard(results, metric, every))
+        title = f"The models by benchmark. {BESTS}{f' {SECOND}' if every else ''}"
     else:
-        columns = list(_benchmark(results, *view.partition("/")[::2], metric))
+        metric = {known.title: name for name, known in catalog().items()}.get(metric or "", metric)
+        columns = list(_benchmark(results, *view.partition("/")[::2], metric, every))
         row = columns[0].rows.iloc[0]
         title = f"{about(row['metric']).title} on {row['benchmark']} ({row['subset']})."
+        constant = select(
+            results.comparison,
+            **{name: row[name] for name in ("benchmark", "subset", "metric")},
+            **{"relation": "macro", "model": BASELINE, "method": MAJORITY},
+        )
+        for value in () if every else constant["value"]:
+            title += f" The majority baseline has {format_value(row['metric'], value)}."
     marks = UNTESTED if results.significance.empty else TESTED
+    if all(column.is_best for column in columns):
+        marks = ""
     if marks == TESTED and any(column.untested for column in columns):
         marks += PARTLY_TESTED
     if any(column.rows["unbeaten"].any() for column in columns):
-        marks = f"{marks} {UNBEATEN}"
+        marks = f"{marks} {UNBEATEN}".strip()
     return FORMS[form](columns, f"{title} {BEST} {marks}")
 
 
 def _benchmark(
-    results: Results, benchmark: str, subset: str, metric: str | None
+    results: Results, benchmark: str, subset: str, metric: str | None, every: bool
 ) -> Iterator[Column]:
     metadata = results.benchmark(benchmark)
     rows = select(results.comparison, benchmark=benchmark, relation="macro")
@@ -107,46 +121,48 @@ def _benchmark(
         pairs = sorted({*(rows["subset"] + ", " + rows["metric"])})
         problem = f"no means of {name} on {subset}{nearest(f'{subset}, {name}', pairs)}"
         raise BadInput(benchmark, problem, "reports/comparison.csv lists subsets and metrics")
+    if not every:
+        own = select(results.comparison, benchmark=benchmark)
+        means = select_systems(means, main_variants(own[own["model"] != BASELINE]))
     for method, part in means.groupby("method", sort=True):
         yield _column(results, str(method), part)
 
 
-def _leaderboard(results: Results, metric: str | None) -> Iterator[Column]:
-    """Each benchmark's first subset, each model's best method and the one of most models."""
+def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[Column]:
+    """Each benchmark's first subset, by each model's best method, and by that of most models."""
     if metric is not None:
         problem = "the leaderboard always shows the main metric of each benchmark"
         raise BadInput("export", problem, "remove --metric")
     for benchmark in sorted(results.comparison["benchmark"].unique()):
         metadata = results.benchmark(benchmark)
-        every = select(results.comparison, benchmark=benchmark)
-        rows = select(every, relation="macro")
+        own = select(results.comparison, benchmark=benchmark)
+        own = own[(own["model"] != BASELINE) | (own["method"] == MAJORITY)]
+        rows = select(own, relation="macro")
         subset = subsets(rows, metadata)[0]
-        name = page.headline_metric(rows, metadata, subset)
+        name = primary_metric(rows, metadata)
         means = select(rows, subset=subset, metric=name)
-        means = page.comparable(select_systems(means, main_variants(every)))
+        means = page.comparable(select_systems(means, main_variants(own)))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
         head = f"{benchmark} ({subset}), {about(name).title}"
-        best = order.drop_duplicates("model")
-        yield _column(results, f"{head} by each model's best", best, names_methods=True)
-        yield _column(results, f"{head} by {method}", order[order["method"] == method])
+        yield _column(results, head, order.drop_duplicates("model"), is_best=True)
+        if every:
+            yield _column(results, f"{head} by {method}", order[order["method"] == method])
 
 
-def _column(
-    results: Results, head: str, rows: pd.DataFrame, *, names_methods: bool = False
-) -> Column:
+def _column(results: Results, head: str, rows: pd.DataFrame, *, is_best: bool = False) -> Column:
     """Mark models as the `best`, significantly `worse`, or with an `unbeaten` baseline.
 
     No test compares models under methods that differ.
     """
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
     tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
-    best = _best(rows, about(metric).better_on(subset))
+    best = _best(rows[rows["model"] != BASELINE], about(metric).better_on(subset))
     verdicts = {
         model: [verdict(tests, (model, method), (other, method)) for other in best]
         for model in set(rows["model"]) - best
-        if not names_methods
+        if not is_best
     }
     worse = [
         model
@@ -155,11 +171,11 @@ def _column(
     ]
     untested = any(None in against_best for against_best in verdicts.values())
     marks = {
-        "best": rows["model"].isin(best),
+        "best": rows["model"].isin(best) & (rows["model"].nunique() > 1),
         "worse": rows["model"].isin(worse),
         "unbeaten": _unbeaten(results, rows),
     }
-    return Column(head, rows.assign(**marks), untested, names_methods)
+    return Column(head, rows.assign(**marks), untested, is_best)
 
 
 def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
@@ -177,7 +193,7 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
 
 def _best(rows: pd.DataFrame, better: str) -> set[str]:
     """The models with the best value; none if no direction of the metric is better."""
-    if better == "neither":
+    if better == "neither" or rows.empty:
         return set()
     top = rows["value"].min() if better == "lower" else rows["value"].max()
     return set(rows.loc[rows["value"] == top, "model"])
@@ -186,12 +202,16 @@ def _best(rows: pd.DataFrame, better: str) -> set[str]:
 def _cells(columns: list[Column], cell: Callable[[Column, dict[str, Any]], str]) -> pd.DataFrame:
     """Build a table with one row per model; `cell` formats a row of the comparison."""
     table = {
-        _head(column): {row["model"]: cell(column, row) for row in column.rows.to_dict("records")}
+        _head(column): {_row_name(row): cell(column, row) for row in column.rows.to_dict("records")}
         for column in columns
     }
     models = sorted({model for column in table.values() for model in column})
     frame = pd.DataFrame(table, index=models).fillna("–")
     return frame.rename_axis("model").reset_index()
+
+
+def _row_name(row: dict[str, Any]) -> str:
+    return "majority baseline" if row["method"] == MAJORITY else str(row["model"])
 
 
 def _head(column: Column) -> str:
@@ -204,10 +224,6 @@ def _number(row: dict[str, Any], name: str) -> str:
 
 def _interval(row: dict[str, Any]) -> str:
     return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
-
-
-def _method(column: Column, row: dict[str, Any]) -> str:
-    return row["method"] if column.names_methods else ""
 
 
 def _marks(row: dict[str, Any]) -> str:
@@ -235,9 +251,8 @@ def _latex(columns: list[Column], note: str) -> str:
     def cell(column: Column, row: dict[str, Any]) -> str:
         value = _number(row, "value")
         number = f"\\textbf{{{value}}}" if row["best"] else value
-        below = [_interval(row), _escaped(_method(column, row))]
-        small = [f"{{\\scriptsize {text}}}" if text else "" for text in below]
-        return _lines([f"{number}{_escaped(_marks(row))}", *small])
+        small = f"{{\\scriptsize {_interval(row)}}}" if _interval(row) else ""
+        return _lines([f"{number}{_escaped(_marks(row))}", small])
 
     frame = _cells(columns, cell)
     frame["model"] = frame["model"].map(_escaped)
@@ -267,7 +282,7 @@ def _markdown(columns: list[Column], note: str) -> str:
     def cell(column: Column, row: dict[str, Any]) -> str:
         value = _number(row, "value")
         number = f"**{value}**" if row["best"] else value
-        return " ".join(filter(None, [number + _marks(row), _interval(row), _method(column, row)]))
+        return f"{number}{_marks(row)} {_interval(row)}".rstrip()
 
     frame = _cells(columns, cell)
     return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"

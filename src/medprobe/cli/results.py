@@ -152,7 +152,7 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
 @main.command(
     epilog=example(
         "medprobe export leaderboard",
-        "medprobe export medlama/hard --format latex --metric acc_at_10",
+        "medprobe export medlama/hard --format latex --metric acc@10",
     )
 )
 @click.argument("view")
@@ -162,7 +162,8 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
     type=click.Choice(["latex", "markdown", "csv"]),
     help="The format of the table (default: markdown).",
 )
-@click.option("--metric", help="A name in reports/comparison.csv (default: the main metric).")
+@click.option("--metric", help="Such as acc@10 (default: the main metric).")
+@click.option("--all", "every", is_flag=True, help="All variants, controls and baselines.")
 @click.option(
     "--project",
     default=".",
@@ -172,9 +173,15 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
 )
 @json_option
 def export(
-    view: str, form: str | None, metric: str | None, project: Path, *, as_json: bool
+    view: str,
+    form: str | None,
+    metric: str | None,
+    project: Path,
+    *,
+    every: bool,
+    as_json: bool,
 ) -> None:
-    """Print results as a table for a paper.
+    """Print results as a table for a paper: each method by the variant that represents it.
 
     The best value of each column is bold; a mark shows which models are significantly worse.
 
@@ -187,7 +194,7 @@ def export(
     if as_json and form:
         raise click.UsageError("expected: one of --format and --json")
     form = "json" if as_json else form or "markdown"
-    click.echo(text(results(project), view, form, metric), nl=False)
+    click.echo(text(results(project), view, form, metric, every=every), nl=False)
 
 
 @main.command(epilog=example("medprobe ui", "medprobe ui --port 5001"))

@@ -43,7 +43,10 @@ COMPARISON: Final = [
 ]
 SETTING: Final = re.compile(r"([^\d-][^-]*(?:-[^\d-][^-]*)*)-(\d[\d.]*)(?:-|$)")  # of a sweep
 PREDICTIONS: Final = "predictions"  # what scoring counts
-CONTROLS: Final = ("copy", "always-true")  # variants that know nothing; and `shuffled`
+CONTROLS: Final = {  # variants that know nothing, in words; and `shuffled`
+    "copy": "copying the context's names",
+    "always-true": "always saying true",
+}
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 

@@ -37,9 +37,10 @@ class Bar:
     Attributes:
         model: its name.
         number: its value.
+        evidence: the p of the test against its control, or why there is none.
         about: its method, interval, control and baselines.
         known: whether it is shown to be above its control.
-        places: of `value`, `low`, `high` and `control`, in per cent of the drawing's width.
+        places: of `value`, `low`, `high`, `control` and `majority`, in per cent of the width.
         says: the start of the sentence, if this model comes first.
         after: the end of another model's sentence, if this one comes next.
         beside: its own end where it is another, by the model that comes next, or "" for any.
@@ -47,6 +48,7 @@ class Bar:
 
     model: str
     number: str
+    evidence: str
     about: str
     known: bool
     places: Mapping[str, float]

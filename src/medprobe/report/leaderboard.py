@@ -3,7 +3,9 @@
 A benchmark has one sentence and one drawing. A table has the numbers of all of them.
 """
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
@@ -121,9 +123,23 @@ def leaderboard(results: Results) -> list[Chapter]:
         Part("", [_answer(ranking, firsts[ranking.benchmark]) for ranking in rankings]),
         Part("All of these numbers", [table("benchmark", lines), *legend()]),
     ]
-    several = len(results.models) > 1
-    title = "Which model knows most" if several else f"What {results.models[0]} knows"
-    return [Chapter("leaderboard", title, [*_synthetic(results)], parts)]
+    return [Chapter("leaderboard", _title(firsts), [*_synthetic(results)], parts)]
+
+
+def _title(firsts: Mapping[str, list["First"]]) -> str:
+    """The answer to the page's question: the model that is above its control most often."""
+    above = Counter(
+        str(first[0]["model"]) for of in firsts.values() for first in of if _known(first)
+    )
+    if not above:
+        return "No model is significantly above its control"
+    [(model, most), *others] = above.most_common()
+    count = f"{most} of {len(firsts)} benchmarks" if len(firsts) > 1 else next(iter(firsts))
+    also = [name for name, number in others if number == most]
+    names = f"{model} and {also[0]}" if len(also) == 1 else f"{len(also) + 1} models"
+    if also:
+        return f"{names} are significantly above their control on {count}"
+    return f"{model} is significantly above its control on {count}"
 
 
 def answer(results: Results, benchmark: str) -> list[Block]:
@@ -196,7 +212,7 @@ def _interval(ranking: Standing, row: pd.Series) -> str:
 
 
 def _first_standing(results: Results, benchmark: str) -> Standing | None:
-    subset, name = results.main_subset(benchmark), results.headline(benchmark)
+    subset, name = results.main_subset(benchmark), results.primary(benchmark)
     return standing(results, benchmark, subset, name)
 
 
@@ -242,6 +258,7 @@ def _ends(ranking: Standing, firsts: list[First]) -> tuple[float, float]:
     """The numbers at the ends of the axis."""
     numbers = [row[name] for row, _ in firsts for name in ("value", "low", "high")]
     numbers += [own.value for _, own in firsts if own]
+    numbers += [_majority(ranking, row) or 0 for row, _ in firsts]
     numbers = [number for number in numbers if not pd.isna(number)]
     right = max(*numbers, 1 / STEP)
     is_share = metric(ranking.metric).share
@@ -258,9 +275,12 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
         about += f", {own.name} {format_without_unit(ranking.metric, own.value)}"
     for title, value in baselines(ranking.results, row).items():
         about += f", {title} {format_without_unit(ranking.metric, value)}"
+        if title == TITLES[MAJORITY]:
+            numbers["majority"] = value
     return Bar(
         model=str(row["model"]),
         number=number,
+        evidence=own.evidence if own else "no control",
         about=about,
         known=_known(first),
         places={
@@ -275,52 +295,50 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
 
 
 def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> str:
-    """What a system knows, next to its control and the majority baseline."""
+    """What a system knows, next to its control; the drawing has intervals and the majority."""
     model, method, name = row["model"], row["method"], ranking.benchmark
-    number, interval = _in_words(ranking, row["value"]), _interval(ranking, row)
+    number = _in_words(ranking, row["value"])
     by = "" if ranking.metric == "acc_at_1" else f" ({metric(ranking.metric).title})"
-    end = f" {interval}".rstrip() + f" by {method}"
+    end = f" by `{method}`"
     if own is not None:
         end += f", against {_in_words(ranking, own.value)} for {own.name}"
-    if (majority := _majority(ranking, row)) is not None:
-        end += f" ({TITLES[MAJORITY]} has {_in_words(ranking, majority)})"
     if own is None or own.clear is None:
         untested = "the difference is not tested" if own else "it is not tested against a control"
-        return f"{model} has {number} on {name}{by}{end}; {untested}"
+        return f"`{model}` has {number} on `{name}`{by}{end}; {untested}"
     if not own.beaten:
-        return f"{model} is not significantly above its control on {name}{by}: {number}{end}"
-    verb = f"knows {number} of" if ranking.metric == "acc_at_1" else f"has {number} on"
-    return f"{model} {verb} {name}{by}{end}"
+        verb = "scores below" if own.clear else "is not significantly above"
+        return f"`{model}` {verb} its control on `{name}`{by}: {number}{end}"
+    if at := re.fullmatch(r"acc_at_(\d+)", ranking.metric):
+        verb = "knows" if at[1] == "1" else f"has the answer among its first {at[1]} for"
+        return f"`{model}` {verb} {number} of `{name}`{end}"
+    return f"`{model}` has {number} on `{name}`{by}{end}"
 
 
 def _after(ranking: Standing, row: pd.Series) -> str:
     """What is said of a model that comes after one that no test compares it with."""
-    value = _in_words(ranking, row["value"])
-    return f"; next model {row['model']} {value}, by {row['method']}, not tested against it"
+    return f"; the next model is `{row['model']}`, by `{row['method']}`, not tested against it"
 
 
 def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:
     """What else is said of the models that come after the first one: of many, few are compared."""
     own = first[1]
     if own and own.clear is not None and not own.beaten:
-        return {"": "; nor is any other of these models"}
+        return {"": "; no other of these models is above its own"}
     ends = {str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others}
     return {model: end for model, end in ends.items() if end}
 
 
 def _sentence_end(ranking: Standing, first: First, other: First) -> str:
     (best, _), (row, _) = first, other
-    value = _in_words(ranking, row["value"])
     if row["value"] == best["value"]:
-        return f"; {row['model']} has the same"
+        return f"; `{row['model']}` has the same"
     if (row["value"] < best["value"]) == ranking.lower:
-        return f"; {row['model']} has {value}, but is not significantly above its control"
+        return f"; `{row['model']}` has more, but is not significantly above its control"
     test = ranking.test(best, row)
     if test is None:
         return ""
-    return f"; next model {row['model']} {value}" + (
-        "" if test.clear else ", not significantly different"
-    )
+    gap = "" if test.clear else ", not significantly different"
+    return f"; the next model is `{row['model']}`{gap}"
 
 
 def _in_words(ranking: Standing, value: float) -> str:

@@ -9,12 +9,11 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.papers import built_benchmark
 from medprobe.core.params import Params
-from medprobe.core.tables import BASELINE, Metadata
+from medprobe.core.tables import Metadata
 from medprobe.metrics import results as questions
-from medprobe.metrics.significance import CHANCE, SIGNIFICANCE
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.figures.rows import comparable, systems
 
-COIN = 0.5  # a metric that guessing brings so far says little
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 
 
@@ -109,12 +108,6 @@ class Results:
         """The metric that the benchmark is judged by, or the first there is."""
         return questions.primary_metric(self.rows(benchmark), self.benchmarks[benchmark])
 
-    def headline(self, benchmark: str) -> str:
-        """The metric of its first number."""
-        of_baselines = questions.select(self.baselines, benchmark=benchmark)
-        means = questions.select(pd.concat([self.rows(benchmark), of_baselines]), relation="macro")
-        return headline_metric(means, self.benchmarks[benchmark], self.main_subset(benchmark))
-
     def printed(self, benchmark: str) -> str:
         """What the benchmark goes by in the papers."""
         return built_benchmark(self.builders.get(benchmark, ""))
@@ -129,22 +122,6 @@ class Results:
     def main_subset(self, benchmark: str) -> str:
         """The first of the benchmark's subsets."""
         return self.subsets(benchmark)[0]
-
-
-def headline_metric(means: pd.DataFrame, metadata: Metadata, subset: str) -> str:
-    """The metric that a benchmark's first number is in.
-
-    It is the main metric, or acc@1 where guessing reaches half of an accuracy among the first k.
-
-    Args:
-        means: macro means of the benchmark's systems and baselines.
-        metadata: of the benchmark.
-        subset: the first subset.
-    """
-    name = questions.primary_metric(means, metadata)
-    guesses = questions.select(means, subset=subset, model=BASELINE, method=CHANCE, metric=name)
-    says_little = name.startswith("acc_at_") and (guesses["value"] >= COIN).any()
-    return "acc_at_1" if says_little else name
 
 
 def _by_benchmark(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

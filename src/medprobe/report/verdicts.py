@@ -16,7 +16,7 @@ from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
 from medprobe.metrics.controls import controls
-from medprobe.metrics.results import select
+from medprobe.metrics.results import CONTROLS, select
 from medprobe.metrics.significance import CHANCE, LEVEL, System
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
@@ -191,7 +191,8 @@ def control(results: Results, system: pd.Series) -> Control | None:
     found = []
     for row in compared:
         variant = str(row["method"]).partition(":")[2]
-        title = SHUFFLED_TITLE if is_shuffled(variant) else TITLES.get(row["method"], row["method"])
+        title = SHUFFLED_TITLE if is_shuffled(variant) else CONTROLS.get(variant)
+        title = title or TITLES.get(row["method"], row["method"])
         test = verdict(tests, (system["model"], system["method"]), (row["model"], row["method"]))
         gap, value = float(system["value"] - row["value"]), float(row["value"])
         beaten, evidence, clear = False, "not tested", None

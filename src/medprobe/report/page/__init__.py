@@ -5,6 +5,7 @@ itself is the same for the same inputs.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from typing import Final
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from medprobe.core import dvc_records, lineage, places
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
@@ -77,7 +78,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters |= {"kind": _kind, "json": _json, "anchor": anchor}
+    templates.filters |= {"kind": _kind, "json": _json, "anchor": anchor, "names": _names}
     templates.globals["file"] = _file
     return templates
 
@@ -85,6 +86,15 @@ def environment() -> Environment:
 def _kind(block: Block) -> str:
     """What a block is, for the template to choose its form."""
     return type(block).__name__
+
+
+def _names(text: str) -> Markup:
+    """A sentence whose names of models, benchmarks and methods, in backticks, are set apart.
+
+    >>> _names("`a` knows < 1 % of `b`")
+    Markup('<code>a</code> knows &lt; 1 % of <code>b</code>')
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _file(name: str) -> Markup:

@@ -37,7 +37,33 @@ function table(heads, rows, caption) {
   const body = node("tbody", {}, ...rows.map(row => node("tr", {}, ...row.map(cell))));
   const element = node("table", {}, ...(caption ? [node("caption", {}, node("span", { textContent: caption }))] : []), head, body);
   align(element);
-  return node("div", { className: "scroll", tabIndex: 0 }, element);
+  const box = node("div", { className: "scroll", tabIndex: 0 }, element);
+  return node("div", {}, box, takeAlong(element));
+}
+
+// Buttons that copy a table for a spreadsheet, and save it as CSV, with the rows that are shown.
+function takeAlong(element) {
+  const text = cell => [cell.firstChild?.textContent ?? "",
+    ...$("small", cell).map(note => `(${note.textContent.replaceAll("\n", " ")})`)].join(" ");
+  const rows = () => [...element.rows].filter(row => !row.hidden && !row.classList.contains("hide"))
+    .map(row => [...row.cells].map(text));
+  const button = (label, act) => {
+    const made = node("button", { type: "button", textContent: label });
+    made.addEventListener("click", () => act(made));
+    return made;
+  };
+  const copy = button("copy", made => navigator.clipboard
+    .writeText(rows().map(row => row.join("\t")).join("\n"))
+    .then(() => { made.textContent = "copied"; }, () => { made.textContent = "not allowed"; }));
+  const save = button("CSV", () => {
+    const quoted = value => /[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+    const csv = rows().map(row => row.map(quoted).join(",")).join("\n");
+    const url = URL.createObjectURL(new Blob([`${csv}\n`], { type: "text/csv" }));
+    const name = `${document.querySelector(".chapter.open")?.id ?? document.body.dataset.benchmark ?? "table"}.csv`;
+    node("a", { href: url, download: name }).click();
+    URL.revokeObjectURL(url);
+  });
+  return node("p", { className: "along" }, ...(navigator.clipboard ? [copy] : []), save);
 }
 
 const LONG_TEXT = 34; // letters; a cell with more is broken into lines
@@ -53,7 +79,10 @@ function align(element) {
     [head, ...column].forEach(cell => cell.classList.add("number"));
   });
 }
-$("table").forEach(align);
+$("table").forEach(element => {
+  align(element);
+  element.parentElement.after(takeAlong(element));
+});
 
 // Sorting: numbers from the highest, words from A; what is missing comes last.
 document.addEventListener("click", event => {

@@ -96,7 +96,9 @@ function showAnswer(answer, models) {
   if (!first) return;
   const beside = JSON.parse(first.dataset.beside);
   const end = second ? beside[""] ?? beside[second.dataset.model] ?? second.dataset.after : "";
-  answer.querySelector(".says").textContent = `${first.dataset.says}${end}.`;
+  const words = `${first.dataset.says}${end}.`.split("`"); // every second one is a name
+  answer.querySelector(".says").replaceChildren(...words.map((text, at) =>
+    at % 2 ? node("code", { textContent: text }) : text));
 }
 
 // Models to compare: the first click selects one model, the next click adds another.
@@ -156,8 +158,21 @@ function showProvenance({ state, results }) {
   });
 }
 
-// Paper has no folds to open.
-window.addEventListener("beforeprint", () => $("details").forEach(fold => { fold.open = true; }));
+// Paper has no folds to open; those that were closed close again.
+let closed = [];
+window.addEventListener("beforeprint", () => {
+  closed = $("details:not([open])");
+  closed.forEach(fold => { fold.open = true; });
+});
+window.addEventListener("afterprint", () => closed.forEach(fold => { fold.open = false; }));
+
+// A heading has a link to itself.
+$("main :is(h2, h3, h4)[id]").forEach(heading => {
+  const link = node("a", { className: "link", href: `#${heading.id}`, textContent: "#" });
+  link.setAttribute("aria-label", `Link to ${heading.textContent}`);
+  const summary = heading.closest("summary");
+  if (summary) summary.after(link); else heading.append(" ", link);
+});
 window.addEventListener("hashchange", () => {
   show();
   if (!address().part) window.scrollTo(0, 0);

@@ -46,7 +46,7 @@ METADATA = Metadata(
     licence="LAMA: CC BY-NC 4.0",
     terms="open",
     sources=("lama",),
-    primary_metric="acc_at_10",
+    primary_metric="acc_at_1",
     cluster="subject_id",
 )
 
