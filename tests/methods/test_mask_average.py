@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from helpers import probing
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.engine import masked
 from medprobe.engine.ranking import best_indices
+from medprobe.engine.slots import answer_ids
 from medprobe.methods.mask_average import MaskAverage
 
 
@@ -92,6 +94,23 @@ def test_batch_size_and_order_do_not_matter(arch, tiny_model):
         probing.task(probing.queries(), probing.candidates(probing.NAMES[::-1]), 10), ""
     )
     probing.same(other, once, 1e-5)
+
+
+def test_names_are_tokenised_once_for_all_relations(tiny_model, monkeypatch):
+    tasks = [
+        probing.task(probing.queries(["Velotrine treats [Y] .", prompt]), offered, 5)
+        for offered in (probing.candidates(), probing.candidates(probing.NAMES[:4]))
+        for prompt in ("Velotrine prevents [Y] .", "Velotrine causes [Y] .")
+    ]
+    alone = [method(tiny_model("bert")).predict(task, "") for task in tasks]
+    tokenised: list[int] = []
+    monkeypatch.setattr(
+        masked, "answer_ids", lambda *args: tokenised.append(len(args[1])) or answer_ids(*args)
+    )
+    probed = method(tiny_model("bert"))
+    for task, expected in zip(tasks, alone, strict=True):
+        pd.testing.assert_frame_equal(probed.predict(task, ""), expected)
+    assert tokenised == [len(probing.NAMES), 4]  # once for each set of names
 
 
 def test_names_that_an_uncased_model_reads_alike_tie_and_go_by_name(tiny_model):

@@ -13,10 +13,11 @@ import torch
 from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.heads import narrow_head, split_by_logits
 from medprobe.engine.load import Model
-from medprobe.engine.slots import Slot, answer_ids, check_window, masked_slots
+from medprobe.engine.slots import answer_ids, check_window, masked_slots
 
 Rows = Sequence[Sequence[int]]  # one a text: of token ids, or of positions in it
 Word = tuple[int, ...]  # the positions of what the tokenizer splits into tokens as a whole
+ByLength = dict[int, tuple[np.ndarray, torch.Tensor]]  # n -> its names, their tokens [n, names]
 Masking = Literal["token", "whole_word", "within_word_l2r"]
 Result = TypeVar("Result")
 
@@ -194,7 +195,11 @@ def token_log_probs(
 
 
 def mean_log_probs(
-    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
+    model: Model,
+    prompts: Sequence[str],
+    where: Sequence[str],
+    names: Sequence[str],
+    known: dict[str, ByLength] | None = None,
 ) -> np.ndarray:
     """Return the score of each name in each prompt's slot, [prompts, names], float32.
 
@@ -206,6 +211,8 @@ def mean_log_probs(
         prompts: Each has one slot.
         where: Names each prompt in errors.
         names: The candidates.
+        known: Their tokens for the characters before slots, which are added to it: those of an
+            earlier call with the same names.
 
     Raises:
         BadInput: A prompt has not exactly one slot, or a name tokenises to nothing or does not fit
@@ -214,7 +221,10 @@ def mean_log_probs(
     Source:
         Kassner et al., EACL 2021.
     """
-    slots, names_by_length = _slots_and_names(model, prompts, where, names)
+    slots = masked_slots(model.tokenizer, prompts, where)
+    names_by_length = {} if known is None else known
+    for preceding in {slot.preceding for slot in slots} - names_by_length.keys():
+        names_by_length[preceding] = _by_length(model, names, preceding)
     for slot, query in zip(slots, where, strict=True):
         length = max(names_by_length[slot.preceding])
         name = names[int(names_by_length[slot.preceding][length][0][0])]
@@ -266,21 +276,7 @@ def one_mask_scores(
     return np.stack(scores)
 
 
-def _slots_and_names(
-    model: Model, prompts: Sequence[str], where: Sequence[str], names: Sequence[str]
-) -> tuple[list[Slot], dict[str, dict[int, tuple[np.ndarray, torch.Tensor]]]]:
-    """Return each prompt's slot, and the names by length for each character before a slot."""
-    slots = masked_slots(model.tokenizer, prompts, where)
-    return slots, {
-        preceding: _by_length(model, names, preceding)
-        for preceding in {slot.preceding for slot in slots}
-    }
-
-
-def _by_length(
-    model: Model, names: Sequence[str], preceding: str
-) -> dict[int, tuple[np.ndarray, torch.Tensor]]:
-    """Return for each number of tokens n the indices of its names, and their tokens [n, names]."""
+def _by_length(model: Model, names: Sequence[str], preceding: str) -> ByLength:
     columns = defaultdict(list)
     ids = answer_ids(model.tokenizer, names, preceding)
     for i, tokens in enumerate(ids):

@@ -43,6 +43,8 @@ class MaskAverage(Method):
         self.model = load(checkpoint, "masked", engine)
         self.is_released = settings.script == "released"
         self.scores_cache = ranking.ScoreCache()
+        self.names: list[str] = []
+        self.tokens: dict[str, masked.ByLength] = {}  # of these names
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query, in each variant.
@@ -61,9 +63,8 @@ class MaskAverage(Method):
         if len(benchmark_names) < len(names):
             variants["distractors"] = np.arange(len(names))
         prompts, labels = [*task.label_by_prompt], [*task.label_by_prompt.values()]
-        score = masked.one_mask_scores if self.is_released else masked.mean_log_probs
         score_rows = self.scores_cache.scores(
-            prompts, names, lambda: score(self.model, prompts, labels, names)
+            prompts, names, lambda: self._score(prompts, labels, names)
         )
         scores_by_prompt = dict(zip(prompts, score_rows, strict=True))
         rows = []
@@ -75,3 +76,10 @@ class MaskAverage(Method):
                     query, [(names[i], scores[i]) for i in order], variant
                 )
         return pd.DataFrame(rows)
+
+    def _score(self, prompts: list[str], labels: list[str], names: list[str]) -> np.ndarray:
+        if self.is_released:
+            return masked.one_mask_scores(self.model, prompts, labels, names)
+        if names != self.names:  # those of another subset
+            self.names, self.tokens = names, {}
+        return masked.mean_log_probs(self.model, prompts, labels, names, self.tokens)
