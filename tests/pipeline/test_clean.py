@@ -138,7 +138,8 @@ def test_the_command_asks_first(project: Path) -> None:
     assert refused.exit_code == 0
     assert "outputs/models/gone" in refused.output and "1.5 kB" in refused.output
     assert files() == before
-    assert CliRunner().invoke(main, ["clean"]).exit_code == 1  # nobody answers
+    nobody = CliRunner().invoke(main, ["clean"])
+    assert nobody.exit_code == 2 and "--yes" in nobody.output
     assert files() == before
     assert CliRunner().invoke(main, ["clean", "--yes"]).exit_code == 0
     assert not any("gone" in path for path in files())
