@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from medprobe.core.executor import Executor
 from medprobe.core.params import EngineParams, Settings
+
+if TYPE_CHECKING:
+    from medprobe.core.executor import Executor
 
 
 @contextmanager
-def open_cluster(engine: EngineParams) -> Iterator[Executor]:
+def open_cluster(engine: EngineParams) -> Iterator["Executor"]:
     """Provide the cluster. At the end its workers stop, and what they did is printed."""
     import click
 
