@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.pipeline import repro
 from medprobe.pipeline.stale_stages import Stage, order_by_first_result
@@ -119,3 +120,25 @@ def test_dvc_does_not_run_where_nothing_is_left(
     monkeypatch.setattr(repro, "_dvc", lambda *_: pytest.fail("DVC ran"))
     repro.repro(jobs=2)
     assert capsys.readouterr().out == "Data and pipelines are up to date.\n"
+    places.REPORTS.mkdir()
+    (places.REPORTS / "index.html").write_text("<title>medprobe: a &amp; b are equal</title>")
+    repro.repro(jobs=2)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "a & b are equal",
+        "open reports/index.html",
+    ]
+
+
+def test_dvc_gives_no_advice_after_each_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dvc.yaml").write_text("stages: {score: {cmd: echo 7 > out, outs: [out]}}\n")
+    subprocess.run(["dvc", "init", "--quiet", "--no-scm"], check=True)
+    with repro.process_group() as group:
+        repro._dvc(["--single-item", "score"], repro.environment(), group)
+        printed = "".join(capfd.readouterr())
+        assert "Running stage 'score'" in printed and "dvc push" not in printed
+        repro._dvc([], repro.environment(), group)
+    printed = "".join(capfd.readouterr())
+    assert "dvc push" not in printed and "up to date" in printed

@@ -4,7 +4,9 @@ One `dvc repro` runs one stage after another. Several `dvc repro` can run in par
 stages write different paths. Small models use two cores best if each stage has one core.
 """
 
+import html
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,11 +29,14 @@ KILLED: Final = (
     "; status 137 or -9: the system killed it, as where memory runs out: lower --jobs or "
     "engine.token_budget"
 )
-DVC: Final = (  # `dvc` without its advice after each stage what to add to git
+DVC: Final = (  # `dvc` without its advice after each stage what to add to git, and to push
     *(sys.executable, "-c"),
-    "import dvc.cli, logging; logging.getLogger('dvc.repo.scm_context').setLevel(30); "
+    "import dvc.cli, dvc.ui, logging; logging.getLogger('dvc.repo.scm_context').setLevel(30); "
+    "write = dvc.ui.ui.write; "
+    "dvc.ui.ui.write = lambda *texts, **how: 'dvc push' in str(texts) or write(*texts, **how); "
     "exit(dvc.cli.main())",
 )
+TITLE: Final = re.compile("<title>(?:medprobe: )?(.*?)</title>")
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -55,13 +60,23 @@ def repro(jobs: int) -> None:
         signal.siginterrupt(signal.SIGINT, True)  # polars, imported there, restarts system calls
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
+            print(*outcome(), sep="", end="")
             return
         print_above(f"stages to run, at most: {len(stages)} (`medprobe plan` lists them)")
         share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
         variables = share | environment()
         if jobs > 1:
             _run(stages, jobs, variables, group)
-        _dvc([], variables, group)
+        _dvc(["--quiet"] if jobs > 1 else [], variables, group)
+        print(*outcome(), sep="", end="")
+
+
+def outcome() -> Iterator[str]:
+    """Yield what came out, in the words of the page's title, and where the page is."""
+    page = places.REPORTS / "index.html"
+    if page.is_file() and (title := TITLE.search(page.read_text(encoding="utf-8"))):
+        yield f"{html.unescape(title[1])}\n"
+        yield f"open {page}\n"
 
 
 @contextmanager
