@@ -62,7 +62,9 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
 
     def run(**metrics: float) -> SimpleNamespace:
         return SimpleNamespace(
-            data=SimpleNamespace(metrics={f"main_{k}": v for k, v in metrics.items()})
+            data=SimpleNamespace(
+                metrics={f"main_{k}": v for k, v in metrics.items()}, params={"drugs.metric": "f1"}
+            )
         )
 
     costs = [run(perplexity=3.0), run(perplexity=4.0)]
@@ -70,3 +72,6 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
     assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`main_perplexity`", True)
     view = pages.view([*costs, run(acc_at_1=0.5)])
     assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`main_acc_at_1`", False)
+    of_every_benchmark = [run(drugs=0.5), run(drugs=0.4)]
+    view = pages.view(of_every_benchmark)
+    assert (view["orderByKey"], view["orderByAsc"]) == ("metrics.`main_drugs`", False)

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.project import copy_project
 from helpers.tracked_project import PARAMS, STAGES, make_project, track_project
-from medprobe.core import lineage
+from medprobe.core import lineage, places
 from medprobe.core.params import ModelParams, Models, TrackParams
 from medprobe.core.places import PREDICTIONS, RUNS
 from medprobe.core.tables import write_predictions
@@ -179,6 +179,26 @@ def test_a_damaged_store_stops_no_stage(store: Path, capsys: pytest.CaptureFixtu
     assert json.loads(Path("outputs/tracked.json").read_text()) == {}
     with pytest.raises(NotLogged, match="`medprobe track` logs it later"):
         track(PARAMS)
+
+
+def test_the_majority_baseline_is_a_run_and_the_distance_to_the_best_a_column(store: Path) -> None:
+    places.SUMMARY.parent.mkdir(parents=True, exist_ok=True)
+    places.SUMMARY.write_text('{"made_up": {"baseline": {"majority": 0.2, "chance": 0.1}}}')
+    track(PARAMS)
+    client = connect()
+    pages.addresses(client, "")
+    every = client.get_experiment_by_name("all benchmarks")
+    view = json.loads(every.tags["mlflow.sharedViewState.medprobe"])
+    order = [f"{view['orderByKey']} DESC"]
+    listing = client.search_runs([every.experiment_id], view["searchFilter"], order_by=order)
+    assert [(run.info.run_name, run.data.metrics["main_made_up"]) for run in listing] == [
+        ("taught · all", pytest.approx(0.75)),
+        ("baseline · majority", 0.2),
+        ("untaught · all", pytest.approx(0.05)),
+    ]
+    untaught, taught = (by_model()[name].data.metrics for name in ("untaught", "taught"))
+    assert untaught["to_best"] == pytest.approx(0.7) and untaught["p_to_best"] < 0.05
+    assert "to_best" not in taught
 
 
 @pytest.mark.usefixtures("in_project")

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core import places
+from medprobe.core.baselines import MAJORITY
 from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
 from medprobe.core.spreadsheets import csv_text
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import BASELINE, Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.controls import above_control
 from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
@@ -28,7 +29,8 @@ EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
     "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
     "metric, under the model's best method, which favours models that more methods probed. A model "
-    "has none where no method gave it that metric. `means.csv` has all methods."
+    "has none where no method gave it that metric. `means.csv` has all methods. The run "
+    "`baseline · majority` has each benchmark's majority baseline."
 )
 LOGGED: Final = ("difference", "p")
 
@@ -48,9 +50,24 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
         own = [result for result in single if result.model == model]
         content = partial(_means, model, own, params)
         entries.append(Result(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
+    if (values := _majority()) and single:
+        key = make_key([], values)
+        content = partial(Content, values, note="Each relation's best constant list of answers.")
+        entries.append(Result(EVERY, BASELINE, MAJORITY, key, content, about=ABOUT_EVERY))
     for section in find_sections():
         entries += section.runs(single, params)
     return entries
+
+
+def _majority() -> dict[str, float]:
+    """The majority baseline of each benchmark that has one, as a model's values of `_means`."""
+    summary = json.loads(places.SUMMARY.read_text("utf-8")) if places.SUMMARY.is_file() else {}
+    by_benchmark = {name: models.get(BASELINE, {}) for name, models in summary.items()}
+    return {
+        word(f"{MAIN}{name}"): values[MAJORITY]
+        for name, values in by_benchmark.items()
+        if MAJORITY in values
+    }
 
 
 def _means(model: str, results: Sequence[Result], params: Params) -> Content:
@@ -79,22 +96,41 @@ def _means(model: str, results: Sequence[Result], params: Params) -> Content:
 
 
 def with_controls(single: Sequence[Result]) -> list[Result]:
-    """Add the difference to its control to each result that has one.
+    """Add the differences to its control and to the best model to each result that has them.
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
-    `above_control` that to another control, and `p_…` the corrected p
-    (`metrics.controls.above_control`).
+    `above_control` that to another control, `to_best` that to the best model under the method,
+    and `p_…` the corrected p (`metrics.controls.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)
-    numbers = above_control(read_tests())
+    tests = read_tests()
+    numbers, gaps = above_control(tests), _gaps(tests)
     results = []
     for result in single:
         test = dict(numbers.get((result.benchmark, result.model, result.method), {}))
         p = test.pop("p", None)
         late = test | {f"p_{name}": float(p) for name in test if p is not None}
+        late |= gaps.get((result.benchmark, result.model, result.method), {})
         results.append(replace(result, late=late))
     return results
+
+
+def _gaps(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """The difference of each system to the best model under its method, where they are tested."""
+    gaps = {}
+    for benchmark, table in tests.groupby("benchmark"):
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        metric, subset = primary_metric(table, metadata), subsets(table, metadata)[0]
+        sign = -1 if catalog()[metric].better_on(subset) == "lower" else 1
+        main = select(table, metric=metric, subset=subset)
+        for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
+            gap, p = sign * float(row["difference"]), float(row["p_holm"])
+            worse = row["model_a"] if gap < 0 else row["model_b"]
+            key = (str(benchmark), str(worse), str(row["method_a"]).partition(":")[0])
+            found = {"to_best": abs(gap), "p_to_best": p}
+            gaps[key] = max(gaps.get(key, found), found, key=lambda numbers: numbers["to_best"])
+    return gaps
 
 
 def make_key(used: Iterable[Result], *about: Any) -> str:

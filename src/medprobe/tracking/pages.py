@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
-from medprobe.tracking.headlines import MAIN, MORE
+from medprobe.tracking.headlines import MAIN, MORE, word
 from medprobe.tracking.store import CURRENT
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+TESTED: Final = ("above_", "p_", "to_best")  # differences, and whether they are significant
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
 
 
@@ -51,12 +52,23 @@ def view(runs: "list[Run]") -> dict[str, object]:
     """
     counts = Counter(name for run in runs for name in run.data.metrics)
     names = sorted(name for name in counts if name.startswith((MAIN, MORE)))
+    names += sorted(name for name in counts if name.startswith(TESTED))
     columns = [f"metrics.`{name}`" for name in names]
     state: dict[str, object] = {"searchFilter": CURRENT, "selectedColumns": columns}
-    main = [name for name in names if name.removeprefix(MAIN) in catalog()]
-    if main:
-        better = {name: catalog()[name.removeprefix(MAIN)].better for name in main}
-        first = max(main, key=lambda name: (better[name] == "higher", counts[name]))
+    main_metrics = {name: name.removeprefix(MAIN) for name in names} | {
+        # runs over all benchmarks say in a parameter which metric theirs are
+        word(f"{MAIN}{key.removesuffix('.metric')}"): metric
+        for run in runs
+        for key, metric in run.data.params.items()
+        if key.endswith(".metric")
+    }
+    better = {
+        name: catalog()[metric].better
+        for name, metric in main_metrics.items()
+        if name in counts and metric in catalog()
+    }
+    if better:
+        first = max(sorted(better), key=lambda name: (better[name] == "higher", counts[name]))
         state |= {"orderByKey": f"metrics.`{first}`", "orderByAsc": better[first] == "lower"}
     return state
 
