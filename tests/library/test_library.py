@@ -171,7 +171,8 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(scored_project / "docs")
     names: dict[str, object] = {}
     outputs = []
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    for cell in cells:
         if cell["cell_type"] == "code":
             tree = ast.parse("".join(cell["source"]))
             last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
@@ -182,6 +183,9 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
     assert len(outputs) >= 9
     assert "mask_average" in outputs[0]
     assert sum("<svg" in text for text in outputs) == 2
+    assert "may_prevent-0" in outputs[-1], "queries that one model alone answers"
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] for cell in code), "GitHub shows what is stored"
 
 
 def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:

@@ -118,7 +118,7 @@ def with_controls(single: Sequence[Result]) -> list[Result]:
 
 def _gaps(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
     """The difference of each system to the best model under its method, where they are tested."""
-    gaps = {}
+    gaps: dict[tuple[str, str, str], dict[str, float]] = {}
     for benchmark, table in tests.groupby("benchmark"):
         metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
         metric, subset = primary_metric(table, metadata), subsets(table, metadata)[0]
