@@ -1,20 +1,20 @@
-"""lm-evaluation-harness and `likelihood` on the same model, queries and names.
+"""`likelihood` beside other programs, on the same model, queries and names.
 
-    python -m bench.peers                                   # the sample's model, after `make repro`
-    python -m bench.peers MODEL --queries 2 --names 1818    # of released MedLAMA
+    python -m bench.peers MODEL                # ten random queries of released MedLAMA, 1,818 names
 
-lm-evaluation-harness, installed by `make lm-eval`, runs the tasks of `medprobe export-lm-eval`.
-Each way runs in a process of its own, in float32 and with as many threads. CPU seconds are those of
-the whole process, imports included; tokens are those that the network reads, padding aside. Nothing
-is reckoned: the first line has the size of what ran.
+MODEL is the folder of a causal checkpoint. `make lm-eval` installs lm-evaluation-harness and
+minicons apart; MEDPROBE_RELEASED_DATA names the folder with MedLAMA's released files. Each way runs
+in a process of its own, in float32 and with one thread. CPU seconds are those of the whole process,
+imports included; tokens are those that the network reads, padding aside.
 
-MODEL is the folder of a causal checkpoint. Queries are drawn from all relations; the candidates are
-their answers and further names. lm-evaluation-harness begins each text with the start token. If the
-tokenizer does not, both get a copy of the model whose tokenizer does. MEDPROBE_RELEASED_DATA names
-the folder with MedLAMA's released files.
+Queries are drawn from all relations; the candidates are their answers and further names.
+lm-evaluation-harness runs the tasks of `medprobe export-lm-eval`, and the others score the texts
+that it logs. It begins each text with the start token. If the tokenizer does not, all get a copy of
+the model whose tokenizer does.
 """
 
 import argparse
+import copy
 import json
 import multiprocessing
 import os
@@ -22,19 +22,22 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import torch
 import transformers
+from torch.nn.utils.rnn import pad_sequence
 
 from bench.made import CPU
 from medprobe.core import answers, places
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import BenchmarkTables, Metadata
+from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal
 from medprobe.engine.load import load, use_threads
 from medprobe.extensions.exchange.commands.export_lm_eval import export
@@ -46,6 +49,16 @@ PROGRAM: Final = Path(os.environ.get("MEDPROBE_LM_EVAL", "build/lm-eval/bin/lm-e
 RELEASED: Final = "MEDPROBE_RELEASED_DATA"
 SAMPLES: Final = "samples_*.jsonl"  # its logs, one file for each task
 TASKS: Final = Path("outputs/tasks")  # licensed text goes below outputs/
+MINICONS: Final = """
+import json, sys
+from minicons.scorer import IncrementalLMScorer
+model, texts, batch = sys.argv[1], json.load(sys.stdin), int(sys.argv[2])
+scorer, scores = IncrementalLMScorer(model, "cpu"), []
+for start in range(0, len(texts), batch):
+    some = texts[start : start + batch]
+    scores += scorer.sequence_score(some, reduction=lambda logs: logs.sum(0).item())
+json.dump(scores, sys.stdout)
+"""
 K: Final = 10
 SEED: Final = 7  # of the draw of queries and names
 EVERY, LISTS, PROOF = "every name", "the ten likeliest names (lists: true)", "accuracy alone"
@@ -59,11 +72,13 @@ class Outcome:
         scores: The log-likelihood of each query and name.
         right: Whether a query's likeliest name is an answer.
         tokens: How many the network has read.
+        texts: What another program has read for them, in the order of the scores.
     """
 
     scores: dict[tuple[str, str], float] = field(default_factory=dict)
     right: dict[str, bool] = field(default_factory=dict)
     tokens: int = 0
+    texts: list[str] = field(default_factory=list)
 
 
 def names_and_answers(tables: BenchmarkTables) -> tuple[list[str], dict[str, list[int]]]:
@@ -105,30 +120,61 @@ def likelihood(way: str, model: Path, tables: BenchmarkTables) -> Outcome:
 
 
 def run_lm_eval(model: Path, tasks: Path, results: Path, batch: int) -> None:
-    """Run lm-evaluation-harness on all relations.
+    """Run lm-evaluation-harness on all relations."""
+    about = f"pretrained={model},dtype=float32"
+    command = f"run --model hf --device cpu --batch_size {batch} --log_samples".split()
+    command += ["--model_args", about, "--include_path", str(tasks), "--output_path", str(results)]
+    _run([str(PROGRAM), *command, "--tasks", "medprobe_medlama_full"])
 
-    Raises:
-        BadInput: It failed.
-    """
-    command: list[str | Path] = [
-        PROGRAM,
-        "run",
-        "--model",
-        "hf",
-        "--device",
-        "cpu",
-        "--batch_size",
-        str(batch),
-    ]
-    command += ["--model_args", f"pretrained={model},dtype=float32", "--include_path", tasks]
-    command += ["--tasks", "medprobe_medlama_full", "--output_path", results, "--log_samples"]
-    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-    process = subprocess.run(
-        command, env=os.environ | offline, capture_output=True, text=True, check=False
+
+def _run(command: list[str], given: str = "") -> str:
+    """What a program prints. Raises BadInput if it fails."""
+    offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    ended = subprocess.run(
+        command, env=offline, input=given, capture_output=True, text=True, check=False
     )
-    if process.returncode:
-        last = process.stderr.strip().rpartition("\n")[2]
-        raise BadInput(PROGRAM, last, "run `make lm-eval` to install and try it")
+    if ended.returncode:
+        last = ended.stderr.strip().rpartition("\n")[2]
+        raise BadInput(command[0], last, "run `make lm-eval` to install and try it")
+    return ended.stdout
+
+
+def minicons(model: Path, batch: int, asked: Outcome) -> Outcome:
+    """Score the same texts by minicons."""
+    command = [str(PROGRAM.with_name("python")), "-c", MINICONS, str(model), str(batch)]
+    scores = json.loads(_run(command, json.dumps(asked.texts)))
+    return Outcome(dict(zip(asked.scores, scores, strict=True)), {}, asked.tokens)
+
+
+def plain(model: Path, batch: int, asked: Outcome) -> Outcome:
+    """Score the texts by transformers: names by length, behind a copy of the prompt's cache."""
+    use_threads()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    network = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32).eval()
+    scores, tokens = dict[tuple[str, str], float](), 0
+    by_query: dict[str, dict[tuple[str, str], list[int]]] = {}
+    every = tokenizer(asked.texts)["input_ids"]
+    for key, row in zip(asked.scores, every, strict=True):
+        by_query.setdefault(key[0], {})[key] = row
+    for rows in by_query.values():
+        prompt = os.path.commonprefix([row[:-1] for row in rows.values()])  # noqa: RUF071 - of ids
+        ranked = sorted(rows.items(), key=lambda pair: len(pair[1]))
+        with torch.inference_mode():
+            read = network(torch.tensor([prompt]), use_cache=True)
+            logs = read.logits[0].log_softmax(-1)
+            before = logs[range(len(prompt) - 1), prompt[1:]].sum()
+            for start in range(0, len(ranked), batch):
+                some = ranked[start : start + batch]
+                ends = [row[len(prompt) :] for _, row in some]
+                cache = copy.deepcopy(read.past_key_values)
+                cache.batch_repeat_interleave(len(ends))
+                padded = pad_sequence([torch.tensor(end) for end in ends], batch_first=True)
+                later = network(padded[:, :-1], past_key_values=cache).logits.log_softmax(-1)
+                for (key, _), end, log in zip(some, ends, later, strict=True):
+                    after = log[range(len(end) - 1), end[1:]].sum()
+                    scores[key] = float(before + logs[-1, end[0]] + after)
+        tokens += len(prompt) + sum(len(row) - len(prompt) - 1 for row in rows.values())
+    return Outcome(scores, {}, tokens)
 
 
 def read_lm_eval(results: Path, model: Path, tables: BenchmarkTables) -> Outcome:
@@ -141,6 +187,7 @@ def read_lm_eval(results: Path, model: Path, tables: BenchmarkTables) -> Outcome
         if query in outcome.right:  # logged once for each filter
             continue
         requests = [sample["arguments"][f"gen_args_{i}"] for i in range(len(names))]
+        outcome.texts += [request["arg_1"] for request in requests]
         scores = [float(response[0][0]) for response in sample["resps"]]
         outcome.scores |= {(query, name): x for name, x in zip(names, scores, strict=True)}
         outcome.right[query] = scores.index(max(scores)) in right[query]
@@ -152,13 +199,11 @@ def read_lm_eval(results: Path, model: Path, tables: BenchmarkTables) -> Outcome
 
 def compare(ours: Outcome, theirs: Outcome) -> str:
     """Describe how two outcomes differ."""
-    differences = {key: abs(score - theirs.scores[key]) for key, score in ours.scores.items()}
-    widest = max(differences, key=lambda key: differences[key])
-    same = sum(ours.right[query] == right for query, right in theirs.right.items())
-    return (
-        f"{len(differences):,} log-likelihoods differ by {differences[widest]:.1e} at most "
-        f"(of {theirs.scores[widest]:.1f}); acc@1 is the same for {same} of {len(theirs.right)}"
-    )
+    differences = [abs(score - theirs.scores[key]) for key, score in ours.scores.items()]
+    text = f"{max(differences):.1e}, of {len(differences):,}"
+    if different := [query for query, right in ours.right.items() if theirs.right[query] != right]:
+        text += f"; acc@1 differs for {len(different)} of {len(theirs.right)}"
+    return text
 
 
 @contextmanager
@@ -217,64 +262,52 @@ def with_start_token(model: Path, folder: Path) -> Path:
     return folder
 
 
-def measure(
-    model: Path, tables: BenchmarkTables, about: Metadata, batch: int, scratch: Path
-) -> None:
-    """Print a line for lm-evaluation-harness, and one for each way of `likelihood`."""
+def measure(model: Path, tables: BenchmarkTables, batch: int, scratch: Path) -> None:
+    """Print a line of a table for each way."""
     checkpoint = with_start_token(model, scratch / model.name)
     with chdir(scratch):
         tables.write(places.BENCHMARKS / "medlama")
-        about.write(places.ABOUT / "medlama.json")
+        medlama_released.BENCHMARK.metadata.write(places.ABOUT / "medlama.json")
         export("medlama", TASKS)
     queries, names = len(tables.queries), tables.candidates["name"].nunique()
     note = "" if checkpoint == model else ", with a start token"
-    threads = os.environ["OMP_NUM_THREADS"]
-    print(f"{model.name}{note}: queries: {queries:,}, names: {names:,}, threads: {threads}")
+    print(f"| {model.name}{note}, {queries:,} queries × {names:,} names ", end="")
+    print("| CPU seconds | tokens | log-likelihoods differ by at most |\n" + "| --- " * 4 + "|")
     with cpu_seconds() as seconds:
         run_lm_eval(checkpoint, scratch / TASKS, scratch / "results", batch)
     theirs = read_lm_eval(scratch / "results", checkpoint, tables)
     print(
-        f"lm-evaluation-harness, batches of {batch}: {seconds[0]:,.1f} CPU s, {theirs.tokens:,} "
-        f"tokens ({theirs.tokens / seconds[0]:,.0f} a CPU second); "
-        f"acc@1 {sum(theirs.right.values())} of {queries:,}",
-        flush=True,
+        f"| lm-evaluation-harness, batches of {batch} | {seconds[0]:,.1f} | {theirs.tokens:,} | |"
     )
-    for way in (EVERY, LISTS, PROOF):
-        spawn = multiprocessing.get_context("spawn")
-        with cpu_seconds() as ours, ProcessPoolExecutor(1, spawn) as pool:
-            outcome = pool.submit(likelihood, way, checkpoint, tables).result()
-        print(
-            f"likelihood, {way}: {ours[0]:,.1f} CPU s ({seconds[0] / ours[0]:.1f}× less), "
-            f"{outcome.tokens:,} tokens ({theirs.tokens / outcome.tokens:.1f}× fewer); "
-            f"{compare(outcome, theirs)}",
-            flush=True,
-        )
+    ways: dict[str, Callable[[], Outcome]] = {
+        f"minicons, batches of {batch}": partial(minicons, checkpoint, batch, theirs),
+        "plain transformers, the prompt's cache copied, batches of 64": partial(
+            plain, checkpoint, 64, theirs
+        ),
+        **{f"`likelihood`, {way}": partial(likelihood, way, checkpoint, tables)
+           for way in (EVERY, LISTS, PROOF)},
+    }  # fmt: skip
+    spawn = multiprocessing.get_context("spawn")
+    for way, run in ways.items():
+        with cpu_seconds() as used, ProcessPoolExecutor(1, spawn) as pool:
+            outcome = pool.submit(run).result()
+        line = f"{used[0]:,.1f} ({seconds[0] / used[0]:.1f}× less) | {outcome.tokens:,}"
+        print(f"| {way} | {line} | {compare(outcome, theirs)} |", flush=True)
 
 
 def main() -> None:
-    """Measure the sample's model, or a checkpoint."""
+    """Measure a checkpoint."""
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
-    parser.add_argument("model", nargs="?", type=Path)
-    parser.add_argument("--queries", type=int, default=2, help="of released MedLAMA")
-    parser.add_argument("--names", type=int, default=1818, help="of released MedLAMA")
-    parser.add_argument("--batch", type=int, default=16, help="texts, of lm-evaluation-harness")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--queries", type=int, default=10)
+    parser.add_argument("--names", type=int, default=1818)
+    parser.add_argument("--batch", type=int, default=16, help="texts, of the other programs")
     options = parser.parse_args()
-    if not PROGRAM.is_file():
-        print(f"skipped: {PROGRAM} is missing; `make lm-eval` installs lm-evaluation-harness")
-        return
-    for library in ("OMP", "MKL"):
-        os.environ[f"{library}_NUM_THREADS"] = str(options.threads)
+    os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     try:
-        if options.model:
-            tables = of_released(options.queries, options.names)
-            about = medlama_released.BENCHMARK.metadata
-        else:
-            tables = of_full(BenchmarkTables.read(places.BENCHMARKS / "medlama"))
-            about = Metadata.read(places.ABOUT / "medlama.json")
-        model = (options.model or places.MODELS / "taught-causal").resolve()
+        tables = of_released(options.queries, options.names)
         with tempfile.TemporaryDirectory() as scratch:
-            measure(model, tables, about, options.batch, Path(scratch))
+            measure(options.model.resolve(), tables, options.batch, Path(scratch))
     except BadInput as error:
         sys.exit(str(error))
 
