@@ -70,7 +70,7 @@ cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this
 
 lm-eval: $(READY) ## install lm-evaluation-harness apart, and run the exported tasks with it
 	$(PYTHON) -m venv build/lm-eval
-	build/lm-eval/bin/pip install --quiet 'lm_eval[hf]'
+	build/lm-eval/bin/pip install --quiet 'lm_eval[hf]' minicons
 	MEDPROBE_LM_EVAL=$(CURDIR)/build/lm-eval/bin/lm-eval pytest tests/extensions/exchange/test_lm_eval.py
 
 coverage: $(READY) ## install, run the tests, and print which lines they leave out

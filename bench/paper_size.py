@@ -11,11 +11,12 @@
 | track | the same into MLflow |
 | compare | eight such models: their tests, the page and the pages of queries |
 | lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
+| many-compare | 500 prompts of LIPID's shape, a hundred models |
 | context-score, context-compare | 1,000 documents of each of three resources, one model and four |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
-disk is used. Where there is a browser, it then opens the page.
+disk is used.
 """
 
 import os
@@ -26,7 +27,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
 RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
 KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
 WORDS = 20  # of a segment
-MODELS = [f"model-{number:02}" for number in range(16)]
+MODELS = [f"model-{number:02}" for number in range(100)]
 QUERY_COLUMNS = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
 QUERY_COLUMNS += ["answers", "answer_ids"]
 READ = ["source", "what", "name", "rows"]
@@ -113,6 +113,11 @@ def medlama() -> None:
     table = pd.DataFrame({"name": offered, "id": [f"C{i:07}" for i in range(NAMES)]})
     subsets = [table.assign(type="answer", subset=subset) for subset in ("full", "hard")]
     benchmark("medlama", rows, pd.concat(subsets, ignore_index=True))
+
+
+def many() -> None:
+    PROMPTS.update(chem=260, gene=240)
+    of("lipid", MODELS)()
 
 
 def lipid() -> None:
@@ -330,20 +335,6 @@ def compare() -> None:
         print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")
 
 
-def opened() -> None:
-    """Print how long a browser takes to open the page, where a row made one."""
-    from helpers.browser import find_missing, open_browser
-
-    page = Path(places.REPORTS / "index.html")
-    if not page.is_file() or find_missing():
-        return
-    with open_browser() as driver:
-        begin = time.perf_counter()
-        driver.get(page.absolute().as_uri())
-        driver.execute_script("return document.body.offsetHeight")
-        print(f"  opened in {time.perf_counter() - begin:.1f} s")
-
-
 ROWS = {
     "build": Row(write_umls, build),
     "validate": Row(medlama, validate),
@@ -351,7 +342,8 @@ ROWS = {
     "track": Row(of("medlama", MODELS[:1]), track),
     "compare": Row(of("medlama", MODELS[:8]), compare),
     "lipid-score": Row(of("lipid", MODELS[:1]), score),
-    "lipid-compare": Row(of("lipid", MODELS), compare),
+    "lipid-compare": Row(of("lipid", MODELS[:16]), compare),
+    "many-compare": Row(many, compare),
     "context-score": Row(of("context", MODELS[:1]), score),
     "context-compare": Row(of("context", MODELS[:4]), compare),
 }
@@ -367,8 +359,6 @@ def main(rows: Sequence[str]) -> None:
             for part in ("prepare", "run"):
                 command = [sys.executable, "-m", "bench.paper_size", row, part]
                 subprocess.run(command, check=True, cwd=scratch, env=way)
-            with chdir(scratch):
-                opened()
 
 
 if __name__ == "__main__":

@@ -272,13 +272,12 @@ def measure(model: Path, tables: BenchmarkTables, batch: int, scratch: Path) -> 
     queries, names = len(tables.queries), tables.candidates["name"].nunique()
     note = "" if checkpoint == model else ", with a start token"
     print(f"| {model.name}{note}, {queries:,} queries × {names:,} names ", end="")
-    print("| CPU seconds | tokens | log-likelihoods differ by at most |\n" + "| --- " * 4 + "|")
+    print("| CPU seconds | share | tokens | differ by at most |\n" + "| --- " * 5 + "|")
     with cpu_seconds() as seconds:
         run_lm_eval(checkpoint, scratch / TASKS, scratch / "results", batch)
     theirs = read_lm_eval(scratch / "results", checkpoint, tables)
-    print(
-        f"| lm-evaluation-harness, batches of {batch} | {seconds[0]:,.1f} | {theirs.tokens:,} | |"
-    )
+    line = f"{seconds[0]:,.1f} | 1 | {theirs.tokens:,} | |"
+    print(f"| lm-evaluation-harness, batches of {batch} | {line}")
     ways: dict[str, Callable[[], Outcome]] = {
         f"minicons, batches of {batch}": partial(minicons, checkpoint, batch, theirs),
         "plain transformers, the prompt's cache copied, batches of 64": partial(
@@ -291,7 +290,7 @@ def measure(model: Path, tables: BenchmarkTables, batch: int, scratch: Path) -> 
     for way, run in ways.items():
         with cpu_seconds() as used, ProcessPoolExecutor(1, spawn) as pool:
             outcome = pool.submit(run).result()
-        line = f"{used[0]:,.1f} ({seconds[0] / used[0]:.1f}× less) | {outcome.tokens:,}"
+        line = f"{used[0]:,.1f} | {used[0] / seconds[0]:.2f} | {outcome.tokens:,}"
         print(f"| {way} | {line} | {compare(outcome, theirs)} |", flush=True)
 
 
