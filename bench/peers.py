@@ -102,8 +102,8 @@ def likelihood(way: str, model: Path, tables: BenchmarkTables) -> Outcome:
         ids, readers = queries["query_id"].tolist(), list[Reader]()
         slots = causal.prompt_slots(loaded, queries["prompt"].tolist(), ids)
         if way == PROOF:
-            found = likeliest.find_ahead(
-                loaded, slots, ids, tries, K, variants=1, on_reader=readers.append,
+            found = likeliest.find_likeliest(
+                loaded, slots, ids, tries, K, variants=1, on_reader=readers.append, ahead=True,
                 answers=[right[query] for query in ids],
             )  # fmt: skip
         else:

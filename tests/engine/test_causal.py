@@ -34,6 +34,35 @@ def test_log_likelihood_reads_each_text_alone(arch, budget, tiny_model, monkeypa
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("arch", ["gpt2", "llama", "mamba"])
+def test_a_text_in_batches_of_one_shape_has_its_score_in_any_company(arch, tiny_model):
+    model = load(tiny_model(arch), "causal")
+    rows = [[*causal.start_ids(model), *ids] for ids in ids_of(tiny_model(arch), TEXTS)] * 6
+    scores = causal._in_one_shape(model, rows, 32)
+    assert scores[:4] == scores[20:]  # of a batch of 16 and one of 8
+    alone = causal.log_likelihood_alone(model, rows)
+    for row, expected in zip(scores, alone, strict=True):
+        assert row == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "llama"])
+def test_where_company_moves_a_score_each_text_is_read_alone(arch, tiny_model, monkeypatch):
+    model = load(tiny_model(arch), "causal")
+    rows = [[*causal.start_ids(model), *ids] for ids in ids_of(tiny_model(arch), TEXTS)]
+    alone = causal.log_likelihood_alone(model, rows)
+    calls = []
+
+    def nudge(module, inputs, output):
+        calls.append(output.logits.shape)
+        output.logits[:] *= 1 + 1e-4 * (len(calls) < 3) * len(calls)
+        return output
+
+    hook = model.model.register_forward_hook(nudge)
+    assert causal._in_one_shape(model, rows, 32) == alone
+    hook.remove()
+    assert len(calls) == 2 + len(rows)
+
+
 @pytest.mark.parametrize("arch", tiny.CAUSAL)
 def test_a_prompt_begins_as_calling_the_tokenizer_begins_it(arch, tiny_model):
     model = load(tiny_model(arch), "causal")

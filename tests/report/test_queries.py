@@ -103,7 +103,7 @@ def test_a_system_that_shows_names_ahead_of_an_answer_says_so(
     query_answers = answers(folder, tables, text=True)
     assert query_answers is not None
     assert query_answers.content["ahead"] == [1]
-    assert "are not its best ones" in page_text(query_answers, tmp_path, text=True)
+    assert "none is shown" in page_text(query_answers, tmp_path, text=True)
 
 
 def test_by_text_everything_is_shown(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -10,21 +11,44 @@ from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind
 from medprobe.engine import load, texts
+from medprobe.engine.batching import out_of_memory
 from medprobe.engine.inspection import Head, inspect, load_tokenizer, read_config
+from medprobe.engine.load import Model
 
 
 @dataclass
 class Transformers:
     """A causal or an encoder-decoder model of transformers."""
 
-    model: load.Model
+    model: Model
     head: Head
+    folder: Path
+    engine: EngineParams
     abilities = ABILITIES
 
     @classmethod
     def load(cls, folder: Path, head: Head, engine: EngineParams) -> "Transformers":
         """Load a checkpoint."""
-        return cls(load.load(folder, head, engine), head)
+        return cls(load.load(folder, head, engine), head, folder, engine)
+
+    def exact(self) -> Model:
+        """Return the model in float32 if it was loaded in less; a quantised one is what it is.
+
+        Where the device has no room for it, it is on the processor.
+        """
+        if self.engine.precision not in ("bfloat16", "float16"):
+            return self.model
+        return self._in_float32
+
+    @cached_property
+    def _in_float32(self) -> Model:
+        engine = self.engine.model_copy(update={"precision": "float32"})
+        try:
+            return load.load(self.folder, self.head, engine)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        return load.load(self.folder, self.head, engine.model_copy(update={"device": "cpu"}))
 
     def text_log_probs(
         self, sentences: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()

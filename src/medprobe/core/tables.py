@@ -357,8 +357,8 @@ def check_scores(predictions: pd.DataFrame, where: object) -> None:
 def lists_outranking(predictions: pd.DataFrame) -> bool:
     """Return whether predictions are names found ahead of each query's best answer.
 
-    Then a query's rows are its best names only up to its best answer. Where this is not among them,
-    they are as many names ahead of it as were looked for, and not the best ones.
+    Then a query's rows are its best names only up to its best answer. Where too many are ahead of
+    this, there is one row without a name.
     """
     return AHEAD in predictions and bool(predictions[AHEAD].any())
 

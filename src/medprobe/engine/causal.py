@@ -6,8 +6,8 @@ A prefix that many texts share is read once; its keys and values serve all of th
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
-from typing import Any
+from itertools import groupby, islice, takewhile
+from typing import Any, Final
 
 import torch
 from transformers import PreTrainedModel
@@ -20,6 +20,8 @@ from medprobe.engine.load import Model
 from medprobe.engine.slots import ANCHOR, Slot, text_slots
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
+ALONE_ROWS: Final = 16  # of a batch that scores texts as if each were alone
+ALONE_WIDTH: Final = 32  # its rows have a multiple of so many tokens
 
 
 def start_ids(model: Model) -> list[int]:
@@ -98,6 +100,43 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
 
     with torch.inference_mode():
         return compute_in_batches([len(row) for row in rows], budget, compute)
+
+
+def log_likelihood_alone(model: Model, rows: Rows) -> list[list[float]]:
+    """Return what `log_likelihood` does, to the last bit whatever the other rows are.
+
+    On a processor each row is a batch. Other devices read batches of one shape, in which a row's
+    numbers are the same in any company; where a try shows that they are not, row by row.
+    """
+    if model.device.type == "cpu":
+        return [log_likelihood(model, [row], 1)[0] for row in rows]
+    scores: dict[int, list[float]] = {}
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    for width, group in groupby(order, key=lambda i: -(-len(rows[i]) // ALONE_WIDTH)):
+        places = [*group]
+        found = _in_one_shape(model, [rows[i] for i in places], width * ALONE_WIDTH)
+        scores |= zip(places, found, strict=True)
+    return [scores[i] for i in range(len(rows))]
+
+
+def _in_one_shape(model: Model, rows: Rows, width: int) -> list[list[float]]:
+    """Score rows of at most `width` tokens in batches of ALONE_ROWS."""
+
+    def compute(batch: Rows) -> list[list[float]]:
+        full = [*batch, *[batch[0]] * (ALONE_ROWS - len(batch)), [0] * width]
+        ids, _ = pad_rows(full, 0, model.device)
+        log_probs = model.model(ids).logits.float().log_softmax(-1)
+        found = log_probs[:, :-1].gather(2, ids[:, 1:, None])[:, :, 0].tolist()
+        return [row[: len(ids) - 1] for row, ids in zip(found, batch, strict=False)]
+
+    with torch.inference_mode():
+        scores: list[list[float]] = []
+        for start in range(0, len(rows), ALONE_ROWS):
+            scores += compute(rows[start : start + ALONE_ROWS])
+        half = rows[: ALONE_ROWS // 2][::-1]  # in other places, beside others
+        if len(rows) > 1 and compute(half) != scores[: len(half)][::-1]:
+            return [log_likelihood(model, [row], 1)[0] for row in rows]
+    return scores
 
 
 def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) -> list[list[float]]:

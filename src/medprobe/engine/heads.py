@@ -1,6 +1,6 @@
 """The language-model head, a third of a small model's work, run only where its output is needed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -45,6 +45,51 @@ def narrow_head(body: torch.nn.Module, positions: Sequence[int]) -> Iterator[Non
         yield
     finally:
         hook.remove()
+
+
+def logits_in_parts(
+    body: Any, positions: Sequence[int], vocabulary: int, forward: Callable[[], Any]
+) -> Iterator[torch.Tensor]:
+    """Yield a model's logits at some positions, in parts of LOGITS_AT_ONCE numbers.
+
+    The body runs once, and the model's own forward without it for each further part.
+
+    Args:
+        body: As for `narrow_head`.
+        positions: As for `narrow_head`.
+        vocabulary: Tokens in the vocabulary.
+        forward: Runs the model, always on the same input, and returns its output.
+
+    Yields:
+        [positions of the part, vocabulary].
+    """
+    size = max(1, LOGITS_AT_ONCE // vocabulary)
+    outputs: list[Any] = []
+
+    def cut(module: torch.nn.Module, inputs: Any, output: Any) -> Any:
+        outputs.append((output, output.last_hidden_state))
+        output.last_hidden_state = output.last_hidden_state[:, :size]
+        return output
+
+    with narrow_head(body, positions):
+        hook = body.register_forward_hook(cut)
+        try:
+            logits = forward().logits[0]
+        finally:
+            hook.remove()
+    yield logits
+    [(output, states)] = outputs
+    placed = body.__dict__.get("forward")  # of a model that is spread over devices
+    for start in range(size, len(positions), size):
+        output.last_hidden_state = states[:, start : start + size]
+        body.forward = lambda *args, **kwargs: output
+        try:
+            logits = forward().logits[0]
+        finally:
+            del body.forward
+            if placed:
+                body.forward = placed
+        yield logits
 
 
 def _last_attention(body: Any) -> Any:

@@ -31,8 +31,8 @@ from medprobe.report.page import environment
 from medprobe.report.sections import RANKED, Layout, find_sections
 
 AHEAD_NOTE: Final = (
-    "Of a system marked “names ahead”, the names are those that decide: its best names up to the "
-    "best right answer, or ten that are ahead of it, which are not its best ones."
+    "Of a system marked “names ahead”, the names are its best ones up to the best right answer. "
+    "Where ten are ahead of that, none is shown."
 )
 PIECE: Final = 100  # queries per file of answers
 MARKS: Final = np.array([*"0123456789a"])  # the first right rank; 0: none

@@ -142,12 +142,9 @@ def assert_alike(results: Path) -> None:
     engine = EngineParams(device="cpu")
     method = Likelihood(places.MODELS / "small", Likelihood.Settings(lists=True), engine, 0)
     tables = BenchmarkTables.read(places.BENCHMARKS / "medlama")
-    [of_full] = [
-        method_task
-        for method_task in method.tasks(tables, 1000)
-        if method_task.name == "may_treat/full"
-    ]
-    ours = method.predict(of_full, "")
+    ours = pd.concat([method.predict(task, "") for task in method.tasks(tables, 1000)])
+    asked = tables.queries[tables.queries[["relation", "subset"]].eq(["may_treat", "full"]).all(1)]
+    ours = ours[ours["query_id"].isin(asked["query_id"])]
     theirs = []
     for sample in samples(results, ""):
         before, after = sample["doc"]["prompt"].split("[Y]")

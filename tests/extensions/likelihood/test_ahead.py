@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extensions.likelihood.test_best_first import NAMES as MADE_NAMES
-from extensions.likelihood.test_best_first import TOKENS, ScriptedModel, everything
+from extensions.likelihood.test_best_first import TOKENS, ScriptedModel, everything, ranked
 from extensions.likelihood.test_likeliest import NAMES, PROMPTS, all_scores, slots_of
 from helpers import probing, tiny
 from medprobe.core import places
@@ -19,70 +19,47 @@ from medprobe.core.tables import BenchmarkTables, lists_outranking
 from medprobe.engine import ranking
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids
-from medprobe.extensions.likelihood import ahead, likeliest, reader
-from medprobe.extensions.likelihood.ahead import Contest
+from medprobe.extensions.likelihood import likeliest, reader
+from medprobe.extensions.likelihood.best_first import Contest
+from medprobe.extensions.likelihood.methods import likelihood
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
+from medprobe.extensions.likelihood.rankers import VariantRanking
 from medprobe.extensions.likelihood.trie import Trie
 from medprobe.library.model import predict_answers
 from medprobe.metrics.accuracy import values
 from medprobe.pipeline.stages.probe import probe
 
 
-def decided(model, names, contests):
-    """The ranking of each contest by a search of a scripted model."""
-    trie = Trie.build(names)
-    steps = ahead.search(trie, model.before, len(model.after), contests)
-    requests = next(steps)
-    while True:
-        try:
-            requests = steps.send([model.ask(trie, top, node) for top, node in requests])
-        except StopIteration:
-            break
-    return [
-        ahead.rank_contest(
-            trie, contest, lambda leaf, v=contest.variant: model.score(trie.tokens(leaf), v)
-        )
-        for contest in contests
-    ]
-
-
-def check(ranked, listed, scores, answers, *, k, near=0.0):
-    """Check that names found ahead of answers say what the list of the k best names says."""
-    found = [i for i, _ in ranked.names]
+def check(found, listed, scores, answers, *, near=0.0):
+    """Check that a proof says what the list of the k best names says."""
     best = max((scores[i] for i in answers), default=-np.inf)
-    if {*answers} & {*listed}:
-        assert found == [i for i in listed if scores[i] >= best - near]
-        return
-    assert len(found) == len({*found}) >= min(k, len(scores))
-    assert not {*found} & {*answers}
-    assert all(scores[i] >= best - near for i in found)
-    assert [score for _, score in ranked.names] == sorted(
-        (s for _, s in ranked.names), reverse=True
-    )
+    expected = [i for i in listed if scores[i] >= best - near] if {*answers} & {*listed} else []
+    assert [i for i, _ in found.names] == expected
 
 
 @given(
     names=MADE_NAMES,
-    seed=st.integers(0, 2**16),
+    seeds=st.lists(st.integers(0, 2**16), min_size=1, max_size=3),
     k=st.integers(1, 8),
     around=st.tuples(st.integers(0, 3), st.lists(TOKENS, max_size=2)),
     answer_sets=st.lists(st.sets(st.integers(0, 29), max_size=3), min_size=1, max_size=4),
 )
-def test_a_proof_says_what_a_list_says(names, seed, k, around, answer_sets):
+def test_a_proof_says_what_a_list_says(names, seeds, k, around, answer_sets):
     before, after = around
-    model = ScriptedModel(seed, before, tuple(after))
+    models = [ScriptedModel(seed, before + i, tuple(after)) for i, seed in enumerate(seeds)]
     trie = Trie.build(names)
-    answer_sets = [sorted(i for i in answers if i < len(names)) for answers in answer_sets]
+    leaves = [trie.leaves_of([i for i in answers if i < len(names)]) for answers in answer_sets]
     contests = [
-        Contest(variant, k, trie.leaves_of(answers))
-        for answers in answer_sets
-        for variant in (0, 1)
+        [Contest(variant, k, answers, ahead=True) for answers in leaves for variant in (0, 1)]
+        for _ in models
     ]
-    for contest, ranked in zip(contests, decided(model, names, contests), strict=True):
-        _, scores = everything(model, names, contest.variant)
-        answers = [i for leaf in contest.answers for i in trie.rows[leaf]]
-        listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
-        check(ranked, listed, scores, answers, k=k)
+    rankings = ranked(models, names, contests, lost=VariantRanking([]))
+    for model, of_prompt, found in zip(models, contests, rankings, strict=True):
+        for contest, proof in zip(of_prompt, found, strict=True):
+            _, scores = everything(model, names, contest.variant)
+            answers = [i for leaf in contest.answers for i in trie.rows_of(leaf)]
+            listed = ranking.best_indices(np.array(scores), k, ranking.MAX_TIES).tolist()
+            check(proof, listed, scores, answers)
 
 
 @pytest.mark.parametrize("arch", [*tiny.CAUSAL, *tiny.SEQ2SEQ])
@@ -98,12 +75,12 @@ def test_a_proof_says_what_a_list_says_on_real_architectures(arch, tiny_model, m
     for answers in ([[3, 50], [9], [], [20], [0, 1]], fifth):
         for room in (reader.TABLE_BYTES, 1):
             monkeypatch.setattr(reader, "TABLE_BYTES", room)
-            found = likeliest.find_ahead(
-                model, slots, prompts, tries, 7, answers=answers, sources=sources, variants=2
+            found = likeliest.find_likeliest(
+                model, slots, prompts, tries, 7, answers=answers, sources=sources, ahead=True
             )
-            for rankings, of_list, scores, right in zip(found, lists, slow, answers, strict=True):
-                for ranked, listed, of_variant in zip(rankings, of_list, scores, strict=True):
-                    check(ranked, [i for i, _ in listed.names], of_variant, right, k=7, near=1e-4)
+            for proofs, of_list, scores, right in zip(found, lists, slow, answers, strict=True):
+                for proof, listed, of_variant in zip(proofs, of_list, scores, strict=True):
+                    check(proof, [i for i, _ in listed.names], of_variant, right, near=1e-4)
 
 
 TWINS = ["renal ☂", "renal ☃"]  # T5's tokenizer has neither sign: their tokens are equal
@@ -159,11 +136,10 @@ def test_a_single_candidate_is_first(arch, tiny_model):
     assert scores["acc_at_1"].tolist() == [1, 0] * 2
 
 
-def test_a_proof_stopped_between_tasks_goes_on_as_if_it_had_not(tiny_model, tmp_path, monkeypatch):
+def test_a_proof_stopped_between_blocks_goes_on_as_if_it_had_not(tiny_model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tables = facts(NAMES, [[name] for name in NAMES[:12]])
-    halves = ["a"] * 6 + ["b"] * 6
-    tables.queries["relation"] = halves
+    tables.queries["relation"] = ["a"] * 6 + ["b"] * 6
     tables.write(places.BENCHMARKS / "toy")
     shutil.copytree(tiny_model("gpt2"), places.MODELS / "mine")
     params = Params.model_validate(
@@ -172,6 +148,13 @@ def test_a_proof_stopped_between_tasks_goes_on_as_if_it_had_not(tiny_model, tmp_
     table = places.PREDICTIONS / "mine/likelihood/toy.parquet"
     probe("mine", "likelihood", "toy", params)
     whole = pd.read_parquet(table)
+    monkeypatch.setattr(likelihood, "BLOCK", 7)  # across relations
+    probe("mine", "likelihood", "toy", params)
+    blocks = pd.read_parquet(table)
+    query = ["variant", "query_id", "rank"]
+    pd.testing.assert_frame_equal(
+        *(part.sort_values(query, ignore_index=True) for part in (blocks, whole)), rtol=1e-5
+    )
     shutil.rmtree(places.PARTS)
     predict, asked = Likelihood.predict, []
 
@@ -185,8 +168,8 @@ def test_a_proof_stopped_between_tasks_goes_on_as_if_it_had_not(tiny_model, tmp_
     with pytest.raises(KeyboardInterrupt):
         probe("mine", "likelihood", "toy", params)
     probe("mine", "likelihood", "toy", params)
-    assert asked == ["a/all", "b/all", "b/all"]
-    pd.testing.assert_frame_equal(pd.read_parquet(table), whole)
+    assert asked == ["block 1", "block 2", "block 2"]
+    pd.testing.assert_frame_equal(pd.read_parquet(table), blocks)
 
 
 def test_ask_lists_the_best_names_whatever_is_proved(tiny_model):

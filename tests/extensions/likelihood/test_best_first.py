@@ -5,19 +5,22 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.engine.ranking import MAX_TIES, best_indices
 from medprobe.extensions.likelihood.best_first import (
     READ_ALL_SHARE,
-    ROUNDING,
-    SearchGoal,
+    Contest,
+    Search,
     rank_names,
-    search,
+    unclear,
 )
+from medprobe.extensions.likelihood.likeliest import ROUNDING as ROUNDINGS
 from medprobe.extensions.likelihood.trie import ROOT, Trie
 
+ROUNDING = ROUNDINGS[torch.float32]
 TOKENS = st.integers(0, 3)
 NAMES = st.lists(st.lists(TOKENS, min_size=1, max_size=7), min_size=1, max_size=30)
 STEPS = (0.0, -0.25, -0.5, -1.0, -4.0)  # exact in binary: equal sums are equal
@@ -48,38 +51,46 @@ class ScriptedModel:
 
     def ask(self, trie, top, node):
         firsts = []
-        for child in trie.children[node]:
+        children = trie.children(node)
+        for child in range(children.start, children.stop):
             row = self.tokens(trie, child)
-            start = len(trie.tokens(node))
+            start = len(trie.spell(node))
             firsts.append(self.log_prob(row[: start + 1]) + self.off(1) if len(row) > start else 0)
         if node == ROOT:
-            return -1.5 * self.before + self.off(self.before), np.array(firsts)
+            return -1.5 * self.before + self.off(self.before), firsts
         row = self.tokens(trie, node)
-        start = len(trie.tokens(trie.parents[top])) + 1
+        start = len(trie.spell(int(trie.parents[top]))) + 1
         assert len(row) >= start + bool(trie.is_leaf[node])  # there is something to read
         self.read += len(row) - start + 1
-        spent = sum(self.log_prob(row[: i + 1]) + self.off(1) for i in range(start, len(row)))
-        return spent, np.array(firsts)
+        return sum(
+            self.log_prob(row[: i + 1]) + self.off(1) for i in range(start, len(row))
+        ), firsts
 
     def tokens(self, trie, node):
-        return (*trie.tokens(node), *(self.after if trie.is_leaf[node] else ()))
+        return (*trie.spell(node), *(self.after if trie.is_leaf[node] else ()))
 
 
-def searched(model, names, aim):
-    """The trie, what was found, and each variant's ranking."""
+def ranked(models, names, contests, lost=None):
+    """For each model the rankings of its contests, by a search of all of them at once."""
     trie = Trie.build(names)
-    reading = search(trie, model.before, len(model.after), aim)
-    requests = next(reading)
-    while True:
-        try:
-            requests = reading.send([model.ask(trie, top, node) for top, node in requests])
-        except StopIteration as end:
-            result = end.value
-            break
-    return result, [
-        rank_names(trie, result, v, aim, lambda leaf, v=v: model.score(trie.tokens(leaf), v))
-        for v in range(aim.variants)
-    ]
+    lengths = [(model.before, len(model.after)) for model in models]
+    search = Search(trie, lengths, contests, ROUNDING)
+    for prompt in range(len(models)):
+        search.begin(prompt)
+    while search.next().nodes.size:
+        work = zip(*(part.tolist() for part in search.work), strict=True)
+        reads = [models[prompt].ask(trie, top, node) for prompt, top, node in work]
+        spent, firsts = zip(*reads, strict=True)
+        search.receive(np.array(spent), np.array([x for part in firsts for x in part]))
+    assert not search.unfinished()
+    rankings = []
+    for model, of_prompt in zip(models, contests, strict=True):
+        rankings.append([])
+        for contest in of_prompt:
+            unsure = unclear(trie, contest).tolist()
+            alone = {leaf: model.score(trie.spell(leaf), contest.variant) for leaf in unsure}
+            rankings[-1].append(lost if contest.lost else rank_names(trie, contest, alone))
+    return rankings
 
 
 def everything(model, names, variant):
@@ -90,86 +101,89 @@ def everything(model, names, variant):
 @given(NAMES)
 def test_a_trie_holds_each_sequence_once(names):
     trie = Trie.build(names)
-    rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
-    assert [list(trie.tokens(rows[i])) for i in range(len(names))] == names
-    assert len(set(rows.values())) == len({tuple(name) for name in names})
-    for node in range(len(trie.edges)):
-        below = trie.leaves(node)
-        assert trie.max_depths[node] == max(len(trie.tokens(leaf)) for leaf in below)
-        assert all(node in (ROOT, *trie.path(leaf)) for leaf in below)
-        firsts = [trie.edges[child][:1] for child in trie.children[node]]
-        assert len(set(firsts)) == len(firsts)
+    leaves = trie.leaf_by_row.tolist()
+    assert [list(trie.spell(leaf)) for leaf in leaves] == names
+    assert {*leaves} == {*np.flatnonzero(trie.is_leaf)}
+    assert len({*leaves}) == len({tuple(name) for name in names})
+    assert [i for leaf in sorted({*leaves}) for i in trie.rows_of(leaf)] == sorted(
+        range(len(names)), key=lambda i: (leaves[i], i)
+    )
+    paths = {leaf: [ROOT, *trie.path(leaf)] for leaf in leaves}
+    for node in range(len(trie.parents)):
+        depths = [len(trie.spell(leaf)) for leaf in leaves if node in paths[leaf]]
+        assert (trie.max_depths[node], trie.min_depths[node]) == (max(depths), min(depths))
+        assert node == ROOT or trie.depths(np.array([node])) == len(trie.path(node))
+        children = trie.tokens[trie.children(node)].tolist()
+        assert children == sorted({*children})
+        fork = trie.forks[node]
+        assert len(trie.tokens[trie.children(fork)]) != 1
+        assert {leaf for leaf in leaves if fork in paths[leaf]} == {
+            leaf for leaf in leaves if node in paths[leaf]
+        }
 
 
 @given(
     names=NAMES,
-    seed=st.integers(0, 2**16),
-    k=st.integers(1, 8),
+    seeds=st.lists(st.integers(0, 2**16), min_size=1, max_size=3),
+    k=st.integers(1, 8) | st.just(30),
     around=st.tuples(st.integers(0, 3), st.lists(TOKENS, max_size=2)),
     with_answers=st.sets(st.integers(0, 29), max_size=3),
     variants=st.integers(1, 2),
 )
 def test_the_search_ranks_as_scoring_everything_does(
-    names, seed, k, around, *, with_answers, variants
+    names, seeds, k, around, *, with_answers, variants
 ):
     before, after = around
-    model = ScriptedModel(seed, before, tuple(after))
+    models = [ScriptedModel(seed, before + i, tuple(after)) for i, seed in enumerate(seeds)]
     trie = Trie.build(names)
-    rows = {row: leaf for leaf, of_leaf in enumerate(trie.rows) for row in of_leaf}
-    answers = tuple(sorted({rows[i] for i in with_answers if i < len(names)}))
-    equal = {row for leaf in answers for row in trie.rows[leaf]}
-    _, rankings = searched(model, names, SearchGoal(k, answers, variants=variants))
-    assert len(rankings) == variants
-    for variant, ranking in enumerate(rankings):
-        expected, scores = everything(model, names, variant)
-        listed = best_indices(np.array(scores), k, MAX_TIES)
-        assert [row for row, _ in ranking.names] == listed.tolist()
-        assert [score for _, score in ranking.names] == pytest.approx(
-            [scores[i] for i in listed], abs=20 * ROUNDING
-        )
-        places = [rank for rank, i in enumerate(expected, start=1) if i in equal]
-        assert ranking.rank == (places[0] if places else None)
+    answers = trie.leaves_of([i for i in with_answers if i < len(names)])
+    equal = {row for leaf in answers for row in trie.rows_of(leaf)}
+    contests = [[Contest(variant, k, answers) for variant in range(variants)] for _ in models]
+    for model, rankings in zip(models, ranked(models, names, contests), strict=True):
+        assert len(rankings) == variants
+        for variant, ranking in enumerate(rankings):
+            expected, scores = everything(model, names, variant)
+            listed = best_indices(np.array(scores), k, MAX_TIES)
+            assert [row for row, _ in ranking.names] == listed.tolist()
+            assert [score for _, score in ranking.names] == pytest.approx(
+                [scores[i] for i in listed], abs=20 * ROUNDING
+            )
+            places = [rank for rank, i in enumerate(expected, start=1) if i in equal]
+            assert ranking.rank == (places[0] if places else None)
 
 
 def test_a_model_with_clear_likes_has_little_read():
     rng = random.Random(1)
     names = [[rng.randrange(40) for _ in range(rng.randint(1, 6))] for _ in range(2000)]
     model = ScriptedModel(3, 2, (1,), spread=(-0.1, -3.0, -6.0, -9.0, -12.0))
-    _, rankings = searched(model, names, SearchGoal(10))
+    [rankings] = ranked([model], names, [[Contest(0, 10), Contest(1, 10)]])
     for variant, ranking in enumerate(rankings):
         assert [row for row, _ in ranking.names][:10] == everything(model, names, variant)[0][:10]
     assert model.read < sum(map(len, names)) / 10
 
 
 def test_a_model_without_likes_has_every_name_read_once():
-    """Means are all equal: no bound helps, and the search turns to reading name by name."""
+    """Means are all equal: no bound helps, and the search reads all that is left."""
     rng = random.Random(1)
     names = [[rng.randrange(9) for _ in range(rng.randint(3, 9))] for _ in range(400)]
     model = ScriptedModel(3, 0, (), spread=(-1.0,))
-    _, rankings = searched(model, names, SearchGoal(10))
-    assert [row for row, _ in rankings[1].names] == list(range(10 + MAX_TIES))
+    [[ranking]] = ranked([model], names, [[Contest(1, 10)]])
+    assert [row for row, _ in ranking.names] == list(range(10 + MAX_TIES))
     assert model.read < (1 + READ_ALL_SHARE) * sum(map(len, names))
 
 
 def test_scores_nearer_than_rounding_are_read_alone():
     names = [[0], [1], [2]]
-    near = {(0,): -1.0, (1,): -1.0 + ROUNDING / 10, (2,): -9.0}
-    model = ScriptedModel(0, 1, ())
-    model.log_prob = near.__getitem__
-    read = []
     trie = Trie.build(names)
-    reading = search(trie, 1, 0, SearchGoal(2))
-    with pytest.raises(StopIteration) as end:
-        next(reading)
-        while True:  # what a batch says is the wrong way round
-            reading.send([(-1.5, np.array([-1.0, -1.0 - ROUNDING / 10, -9.0]))])
-    ranking = rank_names(
-        trie,
-        end.value.value,
-        0,
-        SearchGoal(2),
-        lambda leaf: read.append(leaf) or model.score(trie.tokens(leaf), 0),
-    )
+    contest = Contest(0, 2)
+    search = Search(trie, [(1, 0)], [[contest]], ROUNDING)
+    search.begin(0)
+    search.next()
+    # what a batch says is the wrong way round
+    search.receive(np.array([-1.5]), np.array([-1.0, -1.0 - ROUNDING / 10, -9.0]))
+    assert not search.next().nodes.size
+    read = unclear(trie, contest).tolist()
+    assert [names[i] for leaf in read for i in trie.rows_of(leaf)] == [[0], [1]]
+    ranking = rank_names(trie, contest, dict(zip(read, (-2.5, -2.5 + ROUNDING / 10), strict=True)))
     assert [row for row, _ in ranking.names] == [1, 0]
-    assert [names[trie.rows[leaf][0]] for leaf in read] == [[0], [1]]
     assert all(a >= b for (_, a), (_, b) in pairwise(ranking.names))

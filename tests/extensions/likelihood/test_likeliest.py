@@ -11,7 +11,7 @@ from engine.test_causal import PREFIX, with_two_start_tokens
 from helpers import probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine import causal, ranking, seq2seq
+from medprobe.engine import causal, heads, ranking, seq2seq
 from medprobe.engine.load import load
 from medprobe.engine.slots import answer_ids
 from medprobe.extensions.likelihood import likeliest, reader
@@ -46,6 +46,7 @@ def all_scores(model, slots, sources):
 def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypatch):
     kind = "seq2seq" if arch in probing.SEQ2SEQ else "causal"
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
+    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 10 * model.config.vocab_size)  # ten positions
     slots, sources = slots_of(model)
     answers = [[3, 50]] * len(slots)
     slow = list(all_scores(model, slots, sources))
@@ -70,6 +71,33 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     assert roomy.tokens_read <= tight.tokens_read
     if model.keeps_states:
         assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
+
+
+@pytest.mark.parametrize("arch", ["gpt2", "llama", "t5"])
+def test_float32_decides_what_bfloat16_cannot(arch, tiny_model):
+    kind = "seq2seq" if arch == "t5" else "causal"
+    exact, half = (
+        load(tiny_model(arch), kind, EngineParams(precision=precision))
+        for precision in ("float32", "bfloat16")
+    )
+    slots, sources = slots_of(exact)
+    tries = likeliest.NameTries(exact.tokenizer, NAMES)
+    slow = [scores[0] for scores in all_scores(exact, slots, sources)]
+    for place in (0, 4, 12):
+        answers = [[int(np.argsort(-scores)[place])] for scores in slow]
+        found, expected = (
+            likeliest.find_likeliest(
+                model, slots, PROMPTS, tries, 7, sources=sources, answers=answers, variants=1,
+                ahead=True, exact=lambda: exact,
+            )
+            for model in (half, exact)
+        )  # fmt: skip
+        for ((ours,), (theirs,)), scores in zip(
+            zip(found, expected, strict=True), slow, strict=True
+        ):
+            assert [i for i, _ in ours.names] == [i for i, _ in theirs.names]
+            assert bool(ours.names) == (place < 7)
+            assert dict(ours.names) == pytest.approx({i: scores[i] for i, _ in ours.names}, abs=2)
 
 
 def test_names_of_equal_tokens_share_a_score_and_go_by_name(tiny_model):

@@ -1,309 +1,344 @@
-"""The k likeliest of many names without scoring them all: best-first search over their trie.
+"""The likeliest of many names without scoring them all: best-first search over their trie.
 
 A log-probability is at most zero, so that what is read of a name bounds the whole of it. Let s be
 the sum so far of a filled prompt that is read up to a node, and n the tokens of the longest one
 that goes through that node. Then the total log-likelihood of each is at most s, and its mean over
-tokens at most s / n: a sum of at most s over at most n tokens, and s is not positive. The node with
-the best bound is opened first. As soon as the k-th best score found is above the bounds of all that
-is unopened, nothing unopened can be among the k best, and the search ends.
+tokens at most s / n: a sum of at most s over at most n tokens, and s is not positive.
 
-In floating point this holds up to rounding, and a score's last bits depend on which rows shared a
-batch. So each comparison leaves a slack: with e the largest difference between two readings of one
-token (ROUNDING), a score of n tokens is known up to n·e and a mean up to e, hence what is more than
-twice that apart is in order. A node is dropped only where its bound is further than the slack below
-the k-th score; names whose scores lie within the slack of one another are read once more, each
-alone in a batch of one, from the prompt's first token (`rank_names`). Such a score depends on
-nothing but the model and the text, and so do the ranks; equal scores go by name, as everywhere.
-ROUNDING is of float32: in bfloat16 ranks can move with batches, as all scores do there.
+A *contest* asks about the names after one prompt. Either for the k best: nothing below a node whose
+bound is below the k-th best score can be among them, and what is left is opened. Or whether an
+answer is among the k best: it is decided as soon as k names are certainly likelier than the
+likeliest answer can be, or as no unread name can be as likely as that. Answers are opened first,
+since their scores drop nodes, then the nodes below which the likeliest names are expected: each
+unread token of the nearest name below is reckoned at UNREAD nats. Order decides the cost alone.
+
+In floating point all this holds up to rounding, and a score's last bits depend on which rows shared
+a batch. So each comparison leaves a slack: with e the largest difference between two readings of
+one token (`likeliest.ROUNDING`), a score of n tokens is known up to n·e and a mean up to e, hence
+what is more than twice that apart is in order. A node is dropped only where its bound is further
+than the slack below what it must reach; names whose scores lie within the slack of one another are
+read once more, in float32 and from the prompt's first token, so that nothing but the model and the
+text decides (`unclear`). Equal scores go by name, as everywhere.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from medprobe.engine import ranking
-from medprobe.engine.slots import WritingPrompt
-from medprobe.extensions.likelihood.trie import ROOT, Trie
+from medprobe.extensions.likelihood.rankers import VariantRanking
+from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, ranges
 
-VARIANTS: Final = ("", "per_token")  # the total of log-probabilities, and their mean
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """What is ranked, and how far.
-
-    Attributes:
-        names: The names to rank; equal scores go by their order.
-        k: How many names are ranked.
-        answers: For each prompt the indices of names whose best rank is needed too.
-        variants: 1 ranks by the total alone, 2 by the mean per token too.
-        ahead: Not the best names are needed, but as many that are ahead of the best of `answers`;
-            or all that are, and this answer. A backend may rank the best all the same.
-    """
-
-    names: Sequence[str]
-    k: int
-    answers: Sequence[Sequence[int]] = ()
-    variants: int = len(VARIANTS)
-    ahead: bool = False
+UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost
+SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
+READ_ALL_SHARE: Final = 0.2  # of the tokens of all names: a list that needs more has all read
 
 
-@dataclass(frozen=True)
-class VariantRanking:
-    """The ranking of one variant."""
-
-    names: list[tuple[int, float]]  # the k best, and ties (`ranking.best_indices`): index and score
-    rank: int | None = None  # of the best answer among all names, if answers were given
-
-
-@runtime_checkable
-class Ranker(Protocol):
-    """What ranks names: a backend from outside, or `likeliest.TrieRanker`."""
-
-    def tokenize(self, prompts: Sequence[str], where: Sequence[str]) -> list[WritingPrompt]:
-        """Return the slots of prompts, with all of the text after them."""
-        ...
-
-    def find_likeliest(
-        self, prompts: Sequence[WritingPrompt], where: Sequence[str], ranking: Ranking
-    ) -> list[list[VariantRanking]]:
-        """Return for each tokenised prompt the ranking of names by each variant."""
-        ...
-
-
-def rank_by_scores(
-    scores: Sequence[float] | np.ndarray, k: int, answers: Sequence[int] = ()
-) -> VariantRanking:
-    """Rank names by a score for each; ties go by their order.
-
-    >>> rank_by_scores([0.5, 2.0, 1.0], 2, answers=[0]).names
-    [(1, 2.0), (2, 1.0)]
-    """
-    values = np.asarray(scores, float)
-    order = [int(i) for i in ranking.best_indices(values, k, ranking.MAX_TIES)]
-    rank = None
-    if len(answers):
-        places = np.flatnonzero(np.isin(ranking.best_indices(values, len(values)), answers))
-        rank = int(places.min()) + 1
-    return VariantRanking([(i, float(values[i])) for i in order], rank)
-
-
-NodeScores = tuple[float, np.ndarray]  # see `search`
-NodeRequest = tuple[int, int]
-Outcome = TypeVar("Outcome")
-SearchSteps = Generator[list[NodeRequest], list[NodeScores], Outcome]
-
-# Nats a token. Sums of the same log-probabilities in another order differed by 2e-7 to 6e-6.
-ROUNDING: Final = 2e-5
-WIDTH: Final = 2  # nodes opened at once at first; later a share of those opened so far
-SHARE: Final = 0.125
-READ_ALL_SHARE: Final = (
-    0.2  # of the tokens of all names: a search that has read more reads the rest by name
-)
-
-
-@dataclass(frozen=True)
-class SearchGoal:
-    """What a search looks for: the k best leaves of each variant, and the ranks of `answers`."""
-
-    k: int
-    answers: tuple[int, ...] = ()  # leaves
-    variants: int = len(VARIANTS)  # 1: the total alone, which needs a tenth of the nodes or less
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The leaves that were scored; no other can be among the best."""
-
-    leaves: np.ndarray
-    scores: np.ndarray  # [variants, leaves]
-    slack: np.ndarray  # [variants]: scores further apart are in order
-
-
-def search(trie: Trie, before: int, after: int, aim: SearchGoal) -> SearchSteps[SearchResult]:
-    """Search for the likeliest leaves: yield nodes to read, receive their scores.
-
-    Each yielded item lists pairs of nodes `(top, node)`: `top` is `node` itself or a node above it,
-    from whose first token on `node` is to be read. What is sent back has for each pair the
-    log-probability of these tokens but the first, and of the first token of each child, [children].
-    A leaf's tokens are those of its edge and `after` more. The root comes first; its tokens are the
-    prompt's before the slot, without the token that a text begins with.
-
-    Where the bounds leave too much to read, the search reads name by name: open nodes are replaced
-    by the leaves below them, each with its own bound.
-
-    Args:
-        trie: The names.
-        before: Tokens of the prompt before its slot that are scored.
-        after: Tokens of the prompt after its slot.
-        aim: What to look for.
-
-    Returns:
-        The leaves that were scored, as the generator's return value.
-    """
-    lengths = before + after + trie.max_depths
-    slack = slack_of(float(lengths[ROOT]))[: aim.variants]
-    answer_nodes = np.array(
-        sorted({node for leaf in aim.answers for node in trie.path(leaf)}), dtype=int
-    )
-    [(start, firsts)] = yield [(ROOT, ROOT)]
-    state = SearchState(trie, after, start + firsts)
-    while True:
-        state.close_complete()
-        scores = np.stack([state.totals, state.totals / lengths[state.leaves]][: aim.variants])
-        bounds = np.stack([state.sums, state.sums / lengths[state.nodes]][: aim.variants])
-        can_improve = bounds >= (_threshold(trie, state.leaves, scores, aim) - slack)[:, None]
-        needed = np.isin(state.nodes, answer_nodes)
-        unpruned = can_improve.any(0) | needed
-        state.keep(unpruned)
-        bounds, can_improve = bounds[:, unpruned], can_improve[:, unpruned]
-        needed = needed[unpruned]
-        if not len(state.nodes):
-            return SearchResult(state.leaves, scores, slack)
-        if not state.by_name and state.tokens_read > READ_ALL_SHARE * state.all_tokens:
-            state.split_into_leaves()
-            continue
-        opening = needed | _widest(bounds, can_improve, max(WIDTH, int(SHARE * state.opened)))
-        state.open(opening, (yield state.requests(opening)))
-
-
-def slack_of(length: float) -> np.ndarray:
-    """Return for each variant how near scores of at most so many tokens are of unknown order."""
-    return 2 * ROUNDING * np.array([length, 1.0])
-
-
-class SearchState:
-    """The scored leaves, and the open nodes, which can still be read.
+@dataclass
+class Contest:
+    """What is asked about the names after one prompt, by one variant.
 
     Attributes:
-        nodes: The open nodes.
-        tops: For each of them the node from whose first token on it is to be read.
-        sums: For each of them the log-probability of what is read of it.
-        leaves: The leaves that are read to their ends.
-        totals: For each of them its log-probability.
-        opened: How many nodes were read.
-        tokens_read: How many tokens these have.
-        by_name: Whether the open nodes are leaves only.
-    """
-
-    def __init__(self, trie: Trie, after: int, sums: np.ndarray) -> None:
-        self.trie, self.after = trie, after
-        self.costs = trie.edge_lengths + after * trie.is_leaf
-        self.all_tokens = trie.size + after * trie.is_leaf.sum()
-        self.nodes = self.tops = trie.children[ROOT]
-        self.sums = sums
-        self.leaves, self.totals = np.empty(0, dtype=int), np.empty(0)
-        self.opened = self.tokens_read = 0
-        self.by_name = False
-
-    def close_complete(self) -> None:
-        """Close the open leaves that have no token left to read: their sums are their scores."""
-        depths = self.trie.max_depths[self.nodes] - self.trie.starts[self.tops]
-        complete = self.trie.is_leaf[self.nodes] & (depths + self.after <= 1)
-        self._score(self.nodes[complete], self.sums[complete])
-        self.keep(~complete)
-
-    def keep(self, mask: np.ndarray) -> None:
-        """Drop the open nodes outside the mask."""
-        self.nodes, self.tops, self.sums = self.nodes[mask], self.tops[mask], self.sums[mask]
-
-    def split_into_leaves(self) -> None:
-        """Replace each open node by the leaves below it."""
-        leaves_below = [self.trie.leaves(node) for node in self.nodes]
-        counts = [len(leaves) for leaves in leaves_below]
-        self.nodes = np.concatenate(leaves_below)
-        self.tops, self.sums = self.tops.repeat(counts), self.sums.repeat(counts)
-        self.by_name = True
-
-    def requests(self, opening: np.ndarray) -> list[NodeRequest]:
-        """Return what to read for the open nodes of the mask `opening`."""
-        return list(zip(self.tops[opening].tolist(), self.nodes[opening].tolist(), strict=True))
-
-    def open(self, opening: np.ndarray, reads: list[NodeScores]) -> None:
-        """Replace the open nodes of a mask, by what was read, by their children or their scores."""
-        nodes = self.nodes[opening]
-        sums = self.sums[opening] + [log_prob for log_prob, _ in reads]
-        is_leaf = self.trie.is_leaf[nodes]
-        self._score(nodes[is_leaf], sums[is_leaf])
-        self.opened += len(reads)
-        self.tokens_read += int(self.costs[nodes].sum())
-        self.keep(~opening)
-        inner = np.flatnonzero(~is_leaf)
-        children = np.concatenate([nodes[:0], *(self.trie.children[nodes[i]] for i in inner)])
-        self.nodes, self.tops = np.append(self.nodes, children), np.append(self.tops, children)
-        self.sums = np.concatenate([self.sums, *(sums[i] + reads[i][1] for i in inner)])
-
-    def _score(self, leaves: np.ndarray, totals: np.ndarray) -> None:
-        self.leaves, self.totals = np.append(self.leaves, leaves), np.append(self.totals, totals)
-
-
-def _threshold(trie: Trie, leaves: np.ndarray, scores: np.ndarray, aim: SearchGoal) -> np.ndarray:
-    """Return for each variant the score below which no node needs to be read.
-
-    It is the k-th best score so far, or that of the best answer where it is lower.
-    """
-    counts = trie.name_counts[leaves]
-    if counts.sum() < aim.k:
-        return np.full(len(scores), -np.inf)
-    by_name = np.repeat(scores, counts, axis=1)
-    threshold: np.ndarray = np.partition(by_name, -aim.k, axis=1)[:, -aim.k]
-    if aim.answers:
-        answers = np.isin(leaves, aim.answers)
-        if answers.sum() < len(aim.answers):
-            return np.full(len(scores), -np.inf)
-        threshold = np.minimum(threshold, scores[:, answers].max(1))
-    return threshold
-
-
-def _widest(bounds: np.ndarray, can_improve: np.ndarray, width: int) -> np.ndarray:
-    """Return a mask of the nodes to open: for each variant those with the `width` best bounds."""
-    selected = np.zeros(bounds.shape[1], dtype=bool)
-    for variant_bounds, candidates in zip(bounds, can_improve, strict=True):
-        indices = np.flatnonzero(candidates)
-        selected[indices[np.argsort(-variant_bounds[indices], kind="stable")[:width]]] = True
-    return selected
-
-
-def rank_names(
-    trie: Trie,
-    result: SearchResult,
-    variant: int,
-    aim: SearchGoal,
-    score_alone: Callable[[int], float],
-) -> VariantRanking:
-    """Rank the names of the leaves that were scored; equal scores go by the names' order.
-
-    Args:
-        trie: The names.
-        result: What the search found.
         variant: The index of the variant in `VARIANTS`.
-        aim: What was searched for.
-        score_alone: Returns a leaf's score in this variant, computed in a batch of one. It decides
-            where scores are too near one another for their order to be certain.
+        k: How many names are ranked.
+        answers: Leaves. The rank of the best is needed, too.
+        ahead: Only whether it is among the k best, and if it is, the names up to it.
+        lost: Once decided: k names are ahead.
+        leaves: Those that were scored. No other can be among the best, or as likely as the answer.
+        scores: Of these leaves.
+        slack: Scores further apart are in order.
     """
-    scores, slack = result.scores[variant].copy(), result.slack[variant]
-    score_order = np.argsort(-scores, kind="stable")
-    run_ids = np.empty(len(scores), dtype=int)  # those of one run are too near, one to the next
-    run_ids[score_order] = np.cumsum(np.diff(-scores[score_order], prepend=-np.inf) > slack)
-    counts = np.cumsum(trie.name_counts[result.leaves][score_order])
-    last_index = (
-        score_order[min(int(np.searchsorted(counts, aim.k)), len(counts) - 1)] if len(counts) else 0
-    )
-    uncertain = run_ids <= run_ids[last_index] if len(counts) else run_ids > 0
-    answers = np.isin(result.leaves, aim.answers)
+
+    variant: int
+    k: int
+    answers: tuple[int, ...] = ()
+    ahead: bool = False
+    lost: bool = field(default=False, init=False)
+    leaves: np.ndarray = field(init=False)
+    scores: np.ndarray = field(init=False)
+    slack: float = field(init=False)
+
+
+class Work(NamedTuple):
+    """Nodes to read, each after a prompt, from the first token of the node `top` on.
+
+    `top` is the node itself or one above it, with single children in between. What is read of each
+    are the log-probability of its tokens but the first, and that of each child's first token. A
+    leaf's tokens are its own and those after the slot; the root's are those before it.
+    """
+
+    prompts: np.ndarray
+    tops: np.ndarray
+    nodes: np.ndarray
+
+
+class Search:
+    """All contests over one trie: their prompts are read together.
+
+    Its state are arrays over the open nodes of all prompts, and over the leaves that were scored.
+
+    Args:
+        trie: The names.
+        lengths: For each prompt the tokens before its slot that are scored, and those after it.
+        contests: For each prompt what is asked; none if it is not of this trie.
+        rounding: The largest difference between two readings of a token.
+    """
+
+    def __init__(
+        self,
+        trie: Trie,
+        lengths: Sequence[tuple[int, int]],
+        contests: Sequence[Sequence[Contest]],
+        rounding: float,
+    ) -> None:
+        self.trie, self.contests = trie, [contest for part in contests for contest in part]
+        before, after = np.array(lengths, dtype=int).reshape(-1, 2).T
+        self.after, self.lengths = after, before + after
+        self.counts = np.array([len(part) for part in contests], dtype=int)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.prompt_of = np.repeat(np.arange(len(self.counts)), self.counts)
+        self.is_mean = np.array([contest.variant == 1 for contest in self.contests], dtype=bool)
+        self.is_ahead = np.array([contest.ahead for contest in self.contests], dtype=bool)
+        self.k = np.array([contest.k for contest in self.contests], dtype=int)
+        self.answers = np.array([len(contest.answers) for contest in self.contests], dtype=int)
+        longest = self.lengths[self.prompt_of] + trie.max_depths[ROOT]
+        self.slack = 2 * rounding * np.where(self.is_mean, 1, longest)
+        self.paths, self.prompt_paths = self._paths()
+        self.undecided = np.zeros(len(self.contests), dtype=bool)
+        self.all_tokens = trie.max_depths[trie.is_leaf].sum() + after * trie.is_leaf.sum()
+        self.opened, self.tokens_read = np.zeros((2, len(self.counts)), dtype=int)
+        self.open = self._rows([], [], [])  # read up to their parents, and their first token
+        self.scored = self.open  # leaves that are read to their ends
+        self.opening = np.zeros(0, dtype=bool)  # of the open nodes, those of `work`
+        self.work = Work(*np.zeros((3, 0), dtype=int))
+
+    def _paths(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nodes down to answers, as keys of contests, and of prompts, in order."""
+        size = len(self.trie.parents)
+        owners = np.repeat(np.arange(len(self.contests)), self.answers)
+        nodes = np.array([leaf for contest in self.contests for leaf in contest.answers], dtype=int)
+        parts = []
+        while len(nodes):
+            parts.append(owners * size + nodes)
+            nodes = self.trie.parents[nodes].astype(int)
+            owners, nodes = owners[nodes != ROOT], nodes[nodes != ROOT]
+        keys = np.unique(np.concatenate([np.zeros(0, dtype=int), *parts]))
+        return keys, np.unique(self.prompt_of[keys // size] * size + keys % size)
+
+    def begin(self, prompt: int) -> None:
+        """Open the root for a prompt."""
+        start = self.starts[prompt]
+        self.undecided[start : start + self.counts[prompt]] = True
+        self.open = self.open.plus(self._rows([prompt], [ROOT], [0.0]))
+
+    def unfinished(self) -> set[int]:
+        """Return the prompts that have begun and have undecided contests."""
+        return {*self.prompt_of[self.undecided].tolist()}
+
+    def _rows(self, prompts: Any, nodes: Any, sums: Any) -> "_Rows":
+        prompts, nodes = np.asarray(prompts, dtype=int), np.asarray(nodes, dtype=int)
+        keys = prompts * len(self.trie.parents) + nodes
+        return _Rows(prompts, nodes, np.asarray(sums, dtype=float), _is_in(keys, self.prompt_paths))
+
+    def next(self) -> Work:
+        """Decide what can be decided, and return what is to be read for the rest."""
+        trie = self.trie
+        left = (trie.tokens[self.open.nodes] != NO_TOKEN) + self.after[self.open.prompts]
+        complete = trie.is_leaf[self.open.nodes] & (left <= 1)
+        self.scored = self.scored.plus(self.open.where(complete))
+        self.open = self.open.where(~complete)
+        leaf, of_leaf = self._pairs(self.scored)
+        row, of_row = self._pairs(self.open)
+        scores, bounds = (
+            self._bounds(self.scored, leaf, of_leaf),
+            self._bounds(self.open, row, of_row),
+        )
+        names = trie.name_counts[self.scored.nodes[leaf]]
+        best, floor = self._floors(scores, names, leaf, of_leaf)
+        on_path = self._on_path(self.open, row, of_row)
+        can_reach = bounds >= (floor - self.slack)[of_row]
+        can_reach |= on_path & ~self.is_ahead[of_row]  # the answers' ranks are wanted
+        possible = best.copy()
+        is_first = can_reach & on_path
+        np.maximum.at(possible, of_row[is_first], bounds[is_first])
+        is_ahead = self.is_ahead[of_leaf] & (scores > (possible + self.slack)[of_leaf])
+        lost = self._count(of_leaf[is_ahead], names[is_ahead]) >= np.where(
+            self.is_ahead, self.k, np.inf
+        )
+        decided = self.undecided & (lost | (self._count(of_row[can_reach]) == 0))
+        kept = (decided & ~lost)[of_leaf] & (scores >= (floor - self.slack)[of_leaf])
+        self._finish(decided, lost, self.scored.nodes[leaf[kept]], scores[kept], of_leaf[kept])
+        self._choose(row, of_row, can_reach & self.undecided[of_row], is_first)
+        return self.work
+
+    def _pairs(self, rows: "_Rows") -> tuple[np.ndarray, np.ndarray]:
+        """Return pairs of the place of a row and an undecided contest of its prompt."""
+        counts = self.counts[rows.prompts]
+        places = np.repeat(np.arange(len(counts)), counts)
+        contests = ranges(self.starts[rows.prompts], counts)
+        undecided = self.undecided[contests]
+        return places[undecided], contests[undecided]
+
+    def _bounds(self, rows: "_Rows", places: np.ndarray, contests: np.ndarray) -> np.ndarray:
+        """Return the most that each pair's score can be: of a scored leaf it is the score."""
+        lengths = self.lengths[rows.prompts] + self.trie.max_depths[rows.nodes]
+        return rows.sums[places] / np.where(self.is_mean[contests], lengths[places], 1)
+
+    def _on_path(self, rows: "_Rows", places: np.ndarray, contests: np.ndarray) -> np.ndarray:
+        """Return for each pair whether the node is on the way to an answer of the contest."""
+        found = rows.needed[places]
+        keys = contests[found] * len(self.trie.parents) + rows.nodes[places[found]]
+        found[found] = _is_in(keys, self.paths)
+        return found
+
+    def _count(self, contests: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        return np.bincount(contests, weights, minlength=len(self.contests))
+
+    def _floors(
+        self, scores: np.ndarray, names: np.ndarray, leaf: np.ndarray, of_leaf: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each contest the best answer's score so far, and what a node must reach.
+
+        That is the best answer's score, or the k-th best score, or the lower of both for a list
+        with the rank of an answer.
+        """
+        best, kth = np.full((2, len(self.contests)), -np.inf)
+        right = self._on_path(self.scored, leaf, of_leaf)
+        np.maximum.at(best, of_leaf[right], scores[right])
+        order = np.lexsort((-scores, of_leaf))
+        owners, counts = of_leaf[order], names[order]
+        totals = np.cumsum(counts)
+        before = totals - counts
+        before -= before[np.searchsorted(owners, owners)]
+        is_kth = (before < self.k[owners]) & (before + counts >= self.k[owners])
+        kth[owners[is_kth]] = scores[order][is_kth]
+        all_scored = self._count(of_leaf[right]) == self.answers
+        ranked = np.where(all_scored, np.minimum(kth, best), -np.inf)
+        return best, np.where(self.is_ahead, best, np.where(self.answers > 0, ranked, kth))
+
+    def _finish(self, decided: np.ndarray, lost: np.ndarray, *found: np.ndarray) -> None:
+        """Give decided contests their leaves, scores of `found`, and forget what only they need."""
+        leaves, scores, contests = found
+        order = np.argsort(contests, kind="stable")
+        numbers = np.flatnonzero(decided)
+        ends = np.searchsorted(contests[order], [numbers, numbers + 1]).T
+        for number, (low, high) in zip(numbers.tolist(), ends.tolist(), strict=True):
+            contest, mine = self.contests[number], order[low:high]
+            contest.lost, contest.slack = bool(lost[number]), float(self.slack[number])
+            contest.leaves, contest.scores = leaves[mine], scores[mine]
+        self.undecided &= ~decided
+        if len(numbers):
+            waits = np.zeros(len(self.counts), dtype=bool)
+            waits[self.prompt_of[self.undecided]] = True
+            self.scored = self.scored.where(waits[self.scored.prompts])
+
+    def _choose(
+        self, row: np.ndarray, of_row: np.ndarray, can_reach: np.ndarray, is_first: np.ndarray
+    ) -> None:
+        """Drop the nodes that no contest needs, and choose what is read next."""
+        trie, nodes, prompts = self.trie, self.open.nodes, self.prompt_of
+        spent = self.tokens_read > READ_ALL_SHARE * self.all_tokens
+        reads_all = ~self.is_ahead & (spent[prompts] | (self.k >= len(trie.leaf_by_row)))
+        waits = self._count(of_row[is_first]) > 0
+        candidates = np.flatnonzero(can_reach & (is_first | (reads_all | ~waits)[of_row]))
+        places, contests = row[candidates], of_row[candidates]
+        nearest = self.lengths[self.open.prompts] + trie.min_depths[nodes]
+        unread = trie.min_depths[nodes] - trie.depths(nodes) + self.after[self.open.prompts]
+        hopes = (self.open.sums - UNREAD * unread)[places]
+        hopes /= np.where(self.is_mean[contests], nearest[places], 1)
+        order = np.lexsort((-hopes, contests))
+        owners = contests[order]
+        ranks = np.arange(len(order)) - np.searchsorted(owners, owners)
+        width = np.where(reads_all, len(nodes), np.maximum(1, SHARE * self.opened[prompts]))
+        self.opening, useful = np.zeros((2, len(nodes)), dtype=bool)
+        self.opening[places[order[ranks < width.astype(int)[owners]]]] = True
+        useful[row[can_reach]] = True
+        self.opening, self.open = self.opening[useful], self.open.where(useful)
+        chosen = self.open.where(self.opening)
+        whole = np.zeros(len(self.counts), dtype=bool)
+        whole[prompts[reads_all & self.undecided]] = True
+        whole = whole[chosen.prompts] & (chosen.nodes != ROOT)
+        ends = np.where(whole, trie.forks[chosen.nodes], chosen.nodes)
+        self.work = Work(chosen.prompts, chosen.nodes, ends)
+
+    def receive(self, spent: np.ndarray, firsts: np.ndarray) -> None:
+        """Replace the nodes of `work`, by what was read of all, by their children or scores."""
+        trie, (prompts, tops, nodes) = self.trie, self.work
+        sums, is_leaf = self.open.sums[self.opening] + spent, trie.is_leaf[nodes]
+        read = trie.depths(nodes) - trie.depths(tops) + 1 + self.after[prompts] * is_leaf
+        self.tokens_read += np.bincount(prompts, read, len(self.counts)).astype(int)
+        self.opened += np.bincount(prompts, minlength=len(self.counts))
+        self.scored = self.scored.plus(self._rows(prompts[is_leaf], nodes[is_leaf], sums[is_leaf]))
+        counts, children = trie.children_of(nodes)
+        below = self._rows(np.repeat(prompts, counts), children, np.repeat(sums, counts) + firsts)
+        self.open = self.open.where(~self.opening).plus(below)
+
+
+class _Rows(NamedTuple):
+    """Nodes of prompts: the log-probability of what is read of each, and whether it is needed.
+
+    A node on the way to an answer of any contest is needed.
+    """
+
+    prompts: np.ndarray
+    nodes: np.ndarray
+    sums: np.ndarray
+    needed: np.ndarray
+
+    def where(self, mask: np.ndarray) -> "_Rows":
+        return _Rows(*(part[mask] for part in self))
+
+    def plus(self, rows: "_Rows") -> "_Rows":
+        return _Rows(*map(np.append, self, rows))
+
+
+def _is_in(keys: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Return which keys are among others, which are sorted."""
+    places = np.searchsorted(among, keys)
+    places[places == len(among)] = 0
+    return among[places] == keys if len(among) else np.zeros(len(keys), dtype=bool)
+
+
+def unclear(trie: Trie, contest: Contest) -> np.ndarray:
+    """Return the leaves of a decided contest whose scores are too near others to be in order."""
+    count = len(contest.leaves)
+    if not count:
+        return contest.leaves
+    order = np.argsort(-contest.scores, kind="stable")
+    run_ids = np.empty(count, dtype=int)  # those of one run are too near, one to the next
+    run_ids[order] = np.cumsum(np.diff(-contest.scores[order], prepend=-np.inf) > contest.slack)
+    counts = np.cumsum(trie.name_counts[contest.leaves][order])
+    last = order[min(int(np.searchsorted(counts, contest.k)), count - 1)]
+    uncertain = run_ids <= run_ids[last]
+    answers = np.isin(contest.leaves, contest.answers)
     if answers.any():
         uncertain |= run_ids == run_ids[answers].min()
-    in_run = np.bincount(run_ids)[run_ids] > 1 if len(run_ids) else uncertain
-    for index in np.flatnonzero(uncertain & in_run):
-        scores[index] = score_alone(int(result.leaves[index]))
-    rows = [(row, place) for place, leaf in enumerate(result.leaves) for row in trie.rows[leaf]]
-    rows.sort(key=lambda item: (-scores[item[1]], item[0]))
-    ranked = np.array([scores[place] for _, place in rows])
-    best = [
-        (rows[i][0], float(ranked[i]))
-        for i in ranking.best_indices(ranked, aim.k, ranking.MAX_TIES)
+    return contest.leaves[uncertain & (np.bincount(run_ids)[run_ids] > 1)]
+
+
+def rank_names(trie: Trie, contest: Contest, alone: Mapping[int, float]) -> VariantRanking:
+    """Rank the names of a decided contest; equal scores go by the names' order.
+
+    Args:
+        trie: The names.
+        contest: Decided. Of one about an answer, the names are those up to it.
+        alone: The scores of the leaves that are `unclear`, whatever else was read with them.
+    """
+    scores = [
+        alone.get(leaf, score)
+        for leaf, score in zip(contest.leaves.tolist(), contest.scores.tolist(), strict=True)
     ]
-    rank = next((i for i, (_, place) in enumerate(rows, start=1) if answers[place]), None)
-    return VariantRanking(best, rank)
+    rows = [
+        (-score, row, leaf)
+        for leaf, score in zip(contest.leaves.tolist(), scores, strict=True)
+        for row in trie.rows_of(leaf)
+    ]
+    rows.sort()
+    ranked = -np.array([score for score, *_ in rows])
+    best = ranking.best_indices(ranked, contest.k, ranking.MAX_TIES)
+    names = [(rows[i][1], float(ranked[i])) for i in best]
+    rank = next((i for i, row in enumerate(rows, start=1) if row[2] in contest.answers), None)
+    found = VariantRanking(names, rank)
+    return VariantRanking(found.up_to_answer, rank) if contest.ahead else found

@@ -7,11 +7,11 @@ texts, padded on the left, make a cache from which a model reads on. A model tha
 than keys and values reads every text from its beginning.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from functools import partial
 from inspect import signature
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -20,27 +20,30 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from medprobe.engine import causal
 from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches, pad_rows
-from medprobe.engine.heads import narrow_head, split_by_logits
+from medprobe.engine.heads import logits_in_parts
 from medprobe.engine.load import Model
-from medprobe.extensions.likelihood.best_first import NodeScores
-from medprobe.extensions.likelihood.trie import ROOT, Tokens, TriePrompt
+from medprobe.extensions.likelihood.best_first import Work
+from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Tokens, TriePrompt, ranges
 
 TABLE_BYTES: Final = 2**30
+MEMORY_SHARE: Final = 0.4  # of a card's free memory, for the table
+FEW_PROMPTS: Final = 64  # for these there is room, if not for all that is read of them
+ROWS_A_PROMPT: Final = 350  # of the table: SmolLM2 read 341 tokens for a query of MedLAMA
+NodeScores = tuple[float, np.ndarray]  # of a node's tokens but the first; of its children's first
 NOTHING: Final = np.empty(0, dtype=int)  # rows of a text of which nothing is stored
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 
 
-@dataclass(frozen=True)
-class _NodeRow:
+class _NodeRow(NamedTuple):
     """A node to read: what a batch reads, and which log-probabilities it needs."""
 
     prompt: int
     node: int
-    prefix: np.ndarray  # rows of `kept` of what was read before
+    prefix: np.ndarray  # rows of the table with what was read before
     inputs: Tokens
     overlap: int  # of what is fed: tokens fed again only as context
     targets: Tokens  # each follows the token fed at its place, those skipped left out
-    first_tokens: list[int]  # each follows the last token fed
+    first_tokens: np.ndarray  # each follows the last token fed
 
 
 class Reader:
@@ -50,112 +53,98 @@ class Reader:
         self.model = model
         self.prompts = prompts
         self.states = StateTable(least=model.max_length)
-        self.texts: list[dict[int, np.ndarray]] = [{} for _ in prompts]  # node → rows of `kept`
-        self.owned_rows: list[list[np.ndarray]] = [
-            [] for _ in prompts
-        ]  # rows to release in the end
+        self.texts: list[dict[int, np.ndarray]] = [{} for _ in prompts]  # node → rows of the table
+        self.owned_rows: list[list[int]] = [[] for _ in prompts]  # to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
-        self.nodes_read, self.tokens_by_prompt = 0, [0] * len(prompts)
+        self.tokens_by_prompt = np.zeros(len(prompts), dtype=int)
         parameters = signature(model.model.forward).parameters
         self.pads_prefixes = "position_ids" in parameters  # else those of one length share batches
 
     @property
     def tokens_read(self) -> int:
         """The tokens that were read for all prompts."""
-        return sum(self.tokens_by_prompt)
+        return int(self.tokens_by_prompt.sum())
 
-    def has_room(self, prompts: Sequence[int]) -> bool:
-        """Return whether there is room for these prompts, too."""
-        if not self.model.keeps_states:
-            return True
-        return self.states.has_room(sum(len(self.prompts[i].slot.before) for i in prompts))
+    def has_room(self, prompts: int) -> bool:
+        """Return whether there is room for so many prompts at a time."""
+        return prompts <= max(FEW_PROMPTS, self.states.capacity // ROWS_A_PROMPT)
 
     def release(self, prompt: int) -> None:
         """Remove all that is stored for a prompt."""
-        for rows in self.owned_rows[prompt]:
-            self.states.release(rows)
+        self.states.free += self.owned_rows[prompt]
         self.texts[prompt], self.owned_rows[prompt] = {}, []
         self.encoded.pop(prompt, None)
 
-    def read(self, work: Sequence[tuple[int, int, int]]) -> list[NodeScores]:
-        """Return what `best_first.search` needs for each prompt, top and node."""
-        rows = [self._row(*item) for item in work]
+    def read(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `best_first.Search.receive` needs."""
+        rows = [self._row(*item) for item in zip(*(part.tolist() for part in work), strict=True)]
+        lengths = [len(row.prefix) for row in rows]
+        alike = [min(length, 1) if self.pads_prefixes else length for length in lengths]
         results: list[Any] = [None] * len(rows)
-
-        def shared(i: int) -> int:
-            length = len(rows[i].prefix)
-            return min(length, 1) if self.pads_prefixes else length
-
-        with torch.inference_mode():
-            for _, group in groupby(sorted(range(len(rows)), key=shared), key=shared):
-                for i, read in self._read_group([(i, rows[i]) for i in group]):
-                    results[i] = read
-        return results
+        costs = [len(row.inputs) + len(row.prefix) // CACHED_PER_READ for row in rows]
+        # the cache of a batch, before and after it grows, takes as much memory as the table
+        budget = min(self.model.token_budget, self.states.capacity // 8 or self.model.token_budget)
+        order = sorted(range(len(rows)), key=alike.__getitem__)
+        for places in ([*group] for _, group in groupby(order, alike.__getitem__)):
+            mine = [rows[i] for i in places]
+            with torch.inference_mode():
+                reads = compute_in_batches(
+                    [costs[i] for i in places], budget, partial(self._read_batch, mine)
+                )
+            for i, read in zip(places, reads, strict=True):
+                results[i] = read
+        spent, firsts = zip(*results, strict=True)
+        return np.array(spent), np.concatenate(firsts)
 
     def _row(self, prompt: int, top: int, node: int) -> _NodeRow:
         """Return how to read a node: after the nearest node that is stored."""
         trie_prompt, texts = self.prompts[prompt], self.texts[prompt]
-        tokens = trie_prompt.tokens(top, node)
+        trie, tokens = trie_prompt.trie, trie_prompt.tokens(top, node)
+        first_tokens = trie_prompt.first_tokens(node)
         if node == ROOT:
-            forced, first_tokens = trie_prompt.slot.forced, trie_prompt.first_tokens(node)
+            forced = trie_prompt.slot.forced
             return _NodeRow(
                 prompt, node, NOTHING, tokens, forced - 1, tokens[forced:], first_tokens
             )
-        inputs, parent = tokens, trie_prompt.trie.parents[top]
+        inputs, parent = tokens, int(trie.parents[top])
         while parent not in texts and parent != ROOT:
-            inputs = trie_prompt.trie.edges[parent] + inputs
-            parent = trie_prompt.trie.parents[parent]
+            inputs = (int(trie.tokens[parent]), *inputs)
+            parent = int(trie.parents[parent])
         if parent not in texts:
             inputs = trie_prompt.slot.before + inputs
         prefix, overlap = texts.get(parent, NOTHING), len(inputs) - len(tokens)
-        if trie_prompt.trie.is_leaf[node]:
-            return _NodeRow(prompt, node, prefix, inputs[:-1], overlap, tokens[1:], [])
-        return _NodeRow(
-            prompt, node, prefix, inputs, overlap, tokens[1:], trie_prompt.first_tokens(node)
-        )
+        fed = inputs[:-1] if trie.is_leaf[node] else inputs
+        return _NodeRow(prompt, node, prefix, fed, overlap, tokens[1:], first_tokens)
 
-    def _read_group(self, items: list[tuple[int, _NodeRow]]) -> Iterator[tuple[int, NodeScores]]:
-        """Read rows that can share batches."""
-        rows = [row for _, row in items]
-        counts = [len(row.inputs) for row in rows]
-        costs = [
-            count + len(row.prefix) // CACHED_PER_READ
-            for count, row in zip(counts, rows, strict=True)
-        ]
-
-        def compute(batch: list[int]) -> list[NodeScores]:
-            reads = []
-            for part in split_by_logits(batch, counts, self.model.config.vocab_size):
-                reads += self._read_batch([rows[i] for i in part])
-            return reads
-
-        reads = compute_in_batches(costs, self.model.token_budget, compute)
-        return zip((i for i, _ in items), reads, strict=True)
-
-    def _read_batch(self, rows: list[_NodeRow]) -> list[NodeScores]:
-        model = self.model
+    def _read_batch(self, all_rows: list[_NodeRow], batch: list[int]) -> list[NodeScores]:
+        rows, model = [all_rows[i] for i in batch], self.model
         ids, _ = pad_rows(
             [row.inputs for row in rows], model.tokenizer.pad_token_id or 0, model.device
         )
         length = ids.shape[1]
-        self.nodes_read += len(rows)
-        for row in rows:
-            self.tokens_by_prompt[row.prompt] += len(row.inputs)
-        positions = [
-            i * length + j
-            for i, row in enumerate(rows)
-            for j in range(row.overlap, len(row.inputs))
-        ]
-        with narrow_head(causal.body(model), positions):
-            out = model.model(
-                **causal.decoder_inputs(model, ids),
-                **self._model_inputs(rows, length),
-                use_cache=model.keeps_states,
-            )
+        overlaps = np.array([row.overlap for row in rows])
+        counts = np.array([len(row.inputs) for row in rows])
+        np.add.at(self.tokens_by_prompt, [row.prompt for row in rows], counts)
+        counts -= overlaps
+        positions = ranges(np.arange(len(rows)) * length + overlaps, counts).tolist()
+        inputs = {
+            **causal.decoder_inputs(model, ids),
+            **self._model_inputs(rows, length),
+            "use_cache": model.keeps_states,
+        }
+        caches: list[Any] = []
+
+        def forward() -> Any:
+            out = model.model(**inputs)
+            caches.append(getattr(out, "past_key_values", None))
+            return out
+
+        parts = logits_in_parts(causal.body(model), positions, model.config.vocab_size, forward)
+        reads = _reads(rows, counts, parts)
         if model.keeps_states:
-            self._store(rows, out.past_key_values, length)
-        return _reads(rows, out.logits[0].float())
+            self._store(rows, caches[0], length)
+        return reads
 
     def _model_inputs(self, rows: list[_NodeRow], length: int) -> dict[str, Any]:
         """Return the prefixes of rows, which `length` tokens follow, as arguments of the model."""
@@ -206,87 +195,99 @@ class Reader:
                     source = len(self.prompts[row.prompt].source)
                     self.encoded[row.prompt] = row_states[:source].clone()
             cache = cache.self_attention_cache
-        indices = [i for i, row in enumerate(rows) if row.first_tokens]
-        if not indices:
+        indices = np.array([i for i, row in enumerate(rows) if len(row.first_tokens)], dtype=int)
+        if not len(indices):
             return
         states, shapes = _flat(cache, length)
-        for i in indices:
+        counts = np.array([len(rows[i].inputs) for i in indices])
+        counts = counts[np.cumsum(counts) <= self.states.room(states, shapes)]
+        indices = indices[: len(counts)]
+        kept = ranges(indices * length, counts)
+        stored = self.states.store(states.flatten(0, 1)[torch.from_numpy(kept).to(states.device)])
+        for i, own in zip(indices, np.split(stored, np.cumsum(counts))[:-1], strict=True):
             row = rows[i]
-            rows_stored = self.states.store(states[i, : len(row.inputs)], shapes)
-            if rows_stored is not None:
-                self.texts[row.prompt][row.node] = np.concatenate([row.prefix, rows_stored])
-                self.owned_rows[row.prompt].append(rows_stored)
+            self.texts[row.prompt][row.node] = np.concatenate([row.prefix, own])
+            self.owned_rows[row.prompt] += own.tolist()
 
 
-def _reads(rows: Sequence[_NodeRow], logits: torch.Tensor) -> list[NodeScores]:
-    """Return the scores of each row, from the logits of its new tokens, [positions, vocabulary]."""
-    positions: list[int] = []
-    start = 0
-    for row in rows:
-        count = len(row.inputs) - row.overlap
-        positions += [
-            *range(start, start + len(row.targets)),
-            *[start + count - 1] * len(row.first_tokens),
-        ]
-        start += count
-    targets = torch.tensor([max(t, 0) for row in rows for t in (*row.targets, *row.first_tokens)])
-    indices = torch.tensor(positions, device=logits.device)
-    log_probs = logits[indices, targets.to(logits.device)] - logits.logsumexp(-1)[indices]
-    values = log_probs.double().cpu().numpy()
-    reads, start = [], 0
-    for row in rows:
-        middle = start + len(row.targets)
-        end = middle + len(row.first_tokens)
-        firsts = np.where(np.array(row.first_tokens, dtype=int) < 0, 0.0, values[middle:end])
-        reads.append((float(values[start:middle].sum()), firsts))
-        start = end
-    return reads
+def _reads(
+    rows: Sequence[_NodeRow], counts: np.ndarray, parts: Iterable[torch.Tensor]
+) -> list[NodeScores]:
+    """Return the scores of each row, from the logits of `counts` positions of each, in parts."""
+    starts = np.cumsum(counts) - counts
+    target_counts = np.array([len(row.targets) for row in rows])
+    first_counts = np.array([len(row.first_tokens) for row in rows])
+    positions = np.append(
+        ranges(starts, target_counts), np.repeat(starts + counts - 1, first_counts)
+    )
+    tokens = np.concatenate(
+        [np.array([token for row in rows for token in row.targets], dtype=int)]
+        + [row.first_tokens for row in rows]
+    )
+    places, values, start = [], [], 0
+    for part in parts:
+        logits = part.float()
+        here = np.flatnonzero((positions >= start) & (positions < start + len(logits)))
+        pairs = np.stack([positions[here] - start, np.maximum(tokens[here], 0)])
+        at, token = torch.from_numpy(pairs).to(logits.device)
+        values.append(logits[at, token] - logits.logsumexp(-1)[at])
+        places.append(here)
+        start += len(logits)
+    log_probs = np.empty(len(tokens))
+    log_probs[np.concatenate(places)] = torch.cat(values).double().cpu().numpy()
+    log_probs[tokens == NO_TOKEN] = 0.0
+    middle = target_counts.sum()
+    owners = np.repeat(np.arange(len(rows)), target_counts)
+    spent = np.bincount(owners, log_probs[:middle], minlength=len(rows))
+    firsts = np.split(log_probs[middle:], np.cumsum(first_counts)[:-1])
+    return [*zip(spent.tolist(), firsts, strict=True)]
 
 
 class StateTable:
-    """A table for as many tokens as fit into `TABLE_BYTES`, or for `least` where that is more."""
+    """A table of the states of tokens, a row each, as large as memory allows.
+
+    On a processor it has `TABLE_BYTES`, on a card MEMORY_SHARE of what is free; but `least` rows.
+    """
 
     def __init__(self, least: int) -> None:
         self.least = least
         self.table: torch.Tensor | None = None
+        self.capacity = 0  # tokens that the table holds
         self.free: list[int] = []
         self.shapes: list[Shape] = []  # of keys, of values, …
 
-    def store(self, states: torch.Tensor, shapes: list[Shape]) -> np.ndarray | None:
-        """Store the states of some tokens.
-
-        Args:
-            states: [tokens, width], as `_flat` makes them.
-            shapes: The shapes of the parts of the width.
-
-        Returns:
-            Their rows in the table, or None where there is no room.
-        """
+    def room(self, states: torch.Tensor, shapes: list[Shape]) -> int:
+        """Return for how many more tokens, whose states are like these, there is room."""
         if self.table is None:
-            width = states.shape[1] * states.element_size()
-            capacity = max(TABLE_BYTES // width, self.least)
-            self.table, self.shapes = states.new_empty(capacity, states.shape[1]), shapes
-            self.free = list(range(capacity))[::-1]
-        if len(states) > len(self.free):
-            return None
-        rows = np.array([self.free.pop() for _ in states], dtype=int)
+            width = states.shape[-1] * states.element_size()
+            self.capacity = max(_table_bytes(states.device) // width, self.least)
+            self.table, self.shapes = states.new_empty(self.capacity, states.shape[-1]), shapes
+            self.free = list(range(self.capacity))[::-1]
+        return len(self.free)
+
+    def store(self, states: torch.Tensor) -> np.ndarray:
+        """Store the states of tokens for which there is room, and return their rows."""
+        assert self.table is not None
+        first = len(self.free) - len(states)
+        rows = np.array(self.free[first:][::-1], dtype=int)
+        del self.free[first:]
         self.table[torch.from_numpy(rows).to(states.device)] = states
         return rows
-
-    def has_room(self, tokens: int) -> bool:
-        """Return whether there is room for so many tokens, and as many that follow them."""
-        return self.table is not None and len(self.free) >= 2 * tokens
-
-    def release(self, rows: np.ndarray) -> None:
-        """Free rows of the table."""
-        self.free += rows.tolist()
 
     def cache(self, texts: Sequence[np.ndarray]) -> DynamicCache:
         """Return the cache of texts given by their rows; what is on the left of one is padding."""
         assert self.table is not None
-        longest = max(map(len, texts))
-        rows = np.stack([np.pad(text, (longest - len(text), 0), mode="edge") for text in texts])
+        lengths = np.array([*map(len, texts)])
+        rows = np.zeros((len(texts), lengths.max()), dtype=int)  # the first row was stored first
+        rows[np.arange(lengths.max()) >= lengths.max() - lengths[:, None]] = np.concatenate(texts)
         return _unflat(self.table[torch.from_numpy(rows).to(self.table.device)], self.shapes)
+
+
+def _table_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return TABLE_BYTES
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(MEMORY_SHARE * (torch.cuda.mem_get_info(device)[0] + unused))
 
 
 def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[Shape]]:

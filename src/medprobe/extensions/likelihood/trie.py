@@ -4,10 +4,10 @@ A node has one token: what is unlikely ends there. Each distinct sequence ends i
 which has no token where another sequence continues after its end.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
 from typing import Final
 
 import numpy as np
@@ -17,114 +17,151 @@ from medprobe.engine.slots import Slot
 Tokens = tuple[int, ...]
 
 ROOT: Final = 0
+NO_TOKEN: Final = -1
 
 
 @dataclass(frozen=True)
 class Trie:
-    """A trie whose nodes have numbers.
+    """A trie whose nodes have numbers, level by level, so that children follow one another.
 
-    Each node comes before those below it, and these before its next sibling. The root has no
-    tokens.
+    Nodes of a level are in the order of their parents, children in that of their tokens; one
+    without a token is the first. The root has no token.
 
     >>> trie = Trie.build([[5, 6], [5, 6, 7, 8], [9]])
-    >>> [trie.edges[child] for child in trie.children[ROOT]]
-    [(5,), (9,)]
+    >>> trie.tokens[trie.children(ROOT)].tolist()
+    [5, 9]
     """
 
-    parents: tuple[int, ...]
-    edges: tuple[Tokens, ...]  # the token of each node behind its parent's, if it has one
-    children: tuple[np.ndarray, ...]  # their numbers; a leaf has none
-    rows: tuple[tuple[int, ...], ...]  # of a leaf: the indices of the sequences that end there
-    name_counts: np.ndarray  # of a leaf: how many sequences end there, [nodes]
-    edge_lengths: np.ndarray  # tokens of each edge, [nodes]
-    starts: np.ndarray  # tokens from the root to each node's own, [nodes]
-    max_depths: np.ndarray  # tokens from the root to the farthest leaf below, [nodes]
-    ends: np.ndarray  # one more than the last node below each, [nodes]
-    size: int  # tokens of all distinct sequences
+    parents: np.ndarray  # [nodes]
+    tokens: np.ndarray  # NO_TOKEN where a node has none, [nodes]
+    first_children: np.ndarray  # [nodes + 1]; the last child is before the next node's first
+    levels: np.ndarray  # the first node of each level, and the number of nodes
+    leaf_by_row: np.ndarray  # the leaf in which each sequence ends
 
     @classmethod
     def build(cls, sequences: Sequence[Sequence[int]]) -> "Trie":
         """Return the trie of these sequences, none of them empty; equal ones share a leaf."""
-        equal: dict[Tokens, list[int]] = defaultdict(list)
-        for i, sequence in enumerate(sequences):
-            equal[tuple(sequence)].append(i)
-        keys = sorted(equal)
-        parents, edges, rows = [ROOT], [()], [()]  # type: tuple[list[int], list[Tokens], list[Tokens]]
-        waiting = [(ROOT, 0, part) for part in _branches(keys, 0, 0, len(keys))][::-1]
-        while waiting:
-            parent, depth, (low, high) = waiting.pop()
-            first, node = keys[low], len(edges)
-            end = min(depth + 1, len(first))
-            parents.append(parent)
-            edges.append(first[depth:end])
-            is_leaf = high - low == 1 and end == len(first)
-            rows.append(tuple(equal[first]) if is_leaf else ())
-            if not is_leaf:
-                waiting += [(node, end, part) for part in _branches(keys, end, low, high)][::-1]
-        children: list[list[int]] = [[] for _ in edges]
-        ends = list(range(1, len(edges) + 1))
-        depths_below = [0] * len(edges)  # tokens to the farthest leaf, the node's own left out
-        for node in range(len(edges) - 1, ROOT, -1):
-            parent = parents[node]
-            children[parent].append(node)
-            ends[parent] = max(ends[parent], ends[node])
-            depths_below[parent] = max(depths_below[parent], depths_below[node] + len(edges[node]))
-        depths = [0] * len(edges)
-        for node in range(1, len(edges)):
-            depths[node] = depths[parents[node]] + len(edges[node])
+        lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
+        flat = np.fromiter(chain.from_iterable(sequences), np.int32, int(lengths.sum()))
+        starts = np.cumsum(lengths, dtype=np.int64) - lengths
+        width = int(flat.max()) + 2
+        leaf_by_row = np.zeros(len(sequences), np.int32)
+        rows, places = np.arange(len(sequences)), np.zeros(len(sequences), np.int64)
+        parents, tokens, levels = [np.zeros(1, np.int32)], [np.full(1, NO_TOKEN, np.int32)], [0, 1]
+        while len(rows):  # sequences that go on below their node, and its place in the last level
+            depth = len(levels) - 2
+            goes_on = lengths[rows] > depth
+            keys = places * width
+            keys[goes_on] += flat[starts[rows[goes_on]] + depth] + 1
+            distinct, places = np.unique(keys, return_inverse=True)
+            parents.append((levels[-2] + distinct // width).astype(np.int32))
+            tokens.append((distinct % width - 1).astype(np.int32))
+            leaf_by_row[rows] = levels[-1] + places  # so far
+            levels.append(levels[-1] + len(distinct))
+            longest = np.zeros(len(distinct), np.int32)
+            np.maximum.at(longest, places, lengths[rows])
+            is_inner = longest[places] > depth + 1
+            rows, places = rows[is_inner], places[is_inner]
+        above = np.concatenate(parents)
+        first_children = np.searchsorted(above[1:], np.arange(len(above) + 1)) + 1
         return cls(
-            parents=tuple(parents),
-            edges=tuple(edges),
-            children=tuple(np.array(items[::-1], dtype=int) for items in children),
-            rows=tuple(rows),
-            name_counts=np.array([len(items) for items in rows]),
-            edge_lengths=np.array([len(edge) for edge in edges]),
-            starts=np.array(depths) - [len(edge) for edge in edges],
-            max_depths=np.array(depths) + np.array(depths_below),
-            ends=np.array(ends),
-            size=sum(map(len, keys)),
-        )
+            above, np.concatenate(tokens), first_children.astype(np.int32), np.array(levels),
+            leaf_by_row,
+        )  # fmt: skip
 
     @cached_property
     def is_leaf(self) -> np.ndarray:
         """Which nodes are leaves, [nodes]."""
-        return self.name_counts > 0
+        return np.diff(self.first_children) == 0
+
+    @cached_property
+    def name_counts(self) -> np.ndarray:
+        """How many sequences end in each node, [nodes]."""
+        return np.bincount(self.leaf_by_row, minlength=len(self.parents)).astype(np.int32)
+
+    @cached_property
+    def max_depths(self) -> np.ndarray:
+        """Tokens from the root to the farthest leaf below each node, [nodes]."""
+        return self._from_leaves(np.maximum, 0)
 
     @cached_property
     def min_depths(self) -> np.ndarray:
         """Tokens from the root to the nearest leaf below each node, [nodes]."""
-        depths = np.where(self.is_leaf, self.max_depths, np.iinfo(int).max)
-        for node in range(len(depths) - 1, ROOT, -1):
-            depths[self.parents[node]] = min(depths[self.parents[node]], depths[node])
+        return self._from_leaves(np.minimum, np.iinfo(np.int32).max)
+
+    def _from_leaves(self, choose: np.ufunc, start: int) -> np.ndarray:
+        depths = np.full(len(self.parents), start, np.int32)
+        for level, (low, high) in list(enumerate(pairwise(self.levels)))[:0:-1]:
+            here = depths[low:high]
+            leaves = self.is_leaf[low:high]
+            here[leaves] = level - (self.tokens[low:high][leaves] == NO_TOKEN)
+            choose.at(depths, self.parents[low:high], here)
         return depths
 
-    def leaves(self, node: int) -> np.ndarray:
-        """Return the leaves below a node, or the leaf itself."""
-        return node + np.flatnonzero(self.is_leaf[node : self.ends[node]])
+    @cached_property
+    def forks(self) -> np.ndarray:
+        """The nearest node at or below each node that has not exactly one child, [nodes]."""
+        forks = np.arange(len(self.parents), dtype=np.int32)
+        single = np.diff(self.first_children) == 1
+        for low, high in [*pairwise(self.levels)][::-1]:
+            nodes = low + np.flatnonzero(single[low:high])
+            forks[nodes] = forks[self.first_children[nodes]]
+        return forks
+
+    def depths(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the levels of nodes: the root's is 0."""
+        return np.searchsorted(self.levels, nodes, side="right") - 1
+
+    def children(self, node: int) -> slice:
+        """Return the numbers of a node's children."""
+        return slice(self.first_children[node], self.first_children[node + 1])
+
+    def children_of(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many children each node has, and the numbers of all of them."""
+        starts = self.first_children[nodes]
+        counts = self.first_children[nodes + 1] - starts
+        return counts, ranges(starts, counts)
+
+    def rows_of(self, leaf: int) -> list[int]:
+        """Return the indices of the sequences that end in a leaf."""
+        order, leaves = self._by_leaf
+        low, high = np.searchsorted(leaves, [leaf, leaf + 1])
+        rows: list[int] = order[low:high].tolist()
+        return rows
+
+    @cached_property
+    def _by_leaf(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.leaf_by_row, kind="stable").astype(np.int32)
+        return order, self.leaf_by_row[order]
 
     def leaves_of(self, rows: Sequence[int]) -> Tokens:
         """Return the leaves in which the sequences with these indices end, in sorted order."""
-        return tuple(sorted({self._leaf_by_row[row] for row in rows}))
-
-    @cached_property
-    def _leaf_by_row(self) -> dict[int, int]:
-        return {row: node for node, rows in enumerate(self.rows) for row in rows}
+        return tuple(np.unique(self.leaf_by_row[list(rows)]).tolist())
 
     def path(self, node: int, top: int = ROOT) -> list[int]:
         """Return the nodes from `top` down to `node`, both included, without the root."""
         nodes = []
         while node != top:
             nodes.append(node)
-            node = self.parents[node]
+            node = int(self.parents[node])
         return [*([top] if top != ROOT else []), *nodes[::-1]]
 
-    def paths(self, leaves: Sequence[int]) -> np.ndarray:
-        """Return the nodes from the root down to these leaves, without the root, sorted."""
-        return np.array(sorted({node for leaf in leaves for node in self.path(leaf)}), dtype=int)
+    def spell(self, node: int, top: int = ROOT) -> Tokens:
+        """Return the tokens from that of `top` to that of `node`."""
+        if node == top:
+            token = int(self.tokens[node])
+            return (token,) if token != NO_TOKEN else ()
+        tokens = self.tokens[self.path(node, top)].tolist()
+        return tuple(tokens if tokens and tokens[-1] != NO_TOKEN else tokens[:-1])
 
-    def tokens(self, node: int, top: int = ROOT) -> Tokens:
-        """Return the tokens from the first of `top` to the end of `node`."""
-        return tuple(token for member in self.path(node, top) for token in self.edges[member])
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return so many numbers from each start on, one after the other.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 
 @dataclass(frozen=True)
@@ -144,19 +181,12 @@ class TriePrompt:
         """Return the tokens from the first of `top` on; a leaf's include the prompt's end."""
         if node == ROOT:
             return self.slot.before
-        tokens = self.trie.tokens(node, top)
+        tokens = self.trie.spell(node, top)
         return tokens + self.slot.after if self.trie.is_leaf[node] else tokens
 
-    def first_tokens(self, node: int) -> list[int]:
-        """Return the first token of each child; -1 where it has none."""
-        end = self.slot.after[:1] or (-1,)
-        return [(self.trie.edges[child] or end)[0] for child in self.trie.children[node].tolist()]
-
-
-def _branches(keys: Sequence[Tokens], depth: int, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the sorted keys[low:high] with the same token at `depth` or their end."""
-    start = low
-    for i in range(low + 1, high + 1):
-        if i == high or keys[i][depth : depth + 1] != keys[start][depth : depth + 1]:
-            yield start, i
-            start = i
+    def first_tokens(self, node: int) -> np.ndarray:
+        """Return the first token of each child; NO_TOKEN where it has none."""
+        tokens = self.trie.tokens[self.trie.children(node)]
+        if self.slot.after and len(tokens) and tokens[0] == NO_TOKEN:
+            return np.append(self.slot.after[:1], tokens[1:])
+        return tokens

@@ -31,8 +31,8 @@ from medprobe.engine.inspection import Head
 from medprobe.extensions.chat import extraction, prompt_texts, writing
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt
 from medprobe.extensions.chat.writer import writer_of
-from medprobe.extensions.likelihood.best_first import VARIANTS, Ranker, Ranking
 from medprobe.extensions.likelihood.likeliest import ranker_of
+from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 PROMPT: Final = "[P]"  # in the wording of a question: the prompt with a blank

@@ -8,6 +8,7 @@ other tokens of its word (`engine.masked`).
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -22,17 +23,20 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.shuffling import draw_other, shuffled_name, subject_clusters
-from medprobe.core.tables import AHEAD
+from medprobe.core.tables import AHEAD, BenchmarkTables
 from medprobe.engine import masked, ranking
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
-from medprobe.extensions.likelihood.ahead import cut_behind
-from medprobe.extensions.likelihood.best_first import VARIANTS, Ranker, Ranking
 from medprobe.extensions.likelihood.likeliest import ranker_of
+from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
+BLOCK: Final = 512  # queries that are searched together, and that a stop loses
+OTHERS: Final = (
+    "others"  # column: the answers of another query, which the prompt is asked about too
+)
 NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 
 
@@ -55,11 +59,10 @@ class Likelihood(Method):
         Names are ranked by the total; with `per_token` by the mean as well, which costs more.
 
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
-        the names ahead of it (`ahead`), and exact. The rows of a query are then its best
-        names up to its best answer; or k names ahead of that, which are not the best ones. Each
-        prompt is also asked about the answers of one other query, of another cluster of names,
-        which is the control `shuffled`. With `lists` the rows are the k best names (`best_first`),
-        which costs some twenty times more.
+        the names ahead of it, and exact. The rows of a query are then its best names up to its best
+        answer; or one row without a name, where k are ahead of that. Each prompt is also asked
+        about the answers of one other query, of another cluster of names, the control
+        `shuffled`. With `lists` the rows are the k best names, which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
         candidates, or the first rank after them if no answer is a candidate. The best names are
@@ -108,8 +111,31 @@ class Likelihood(Method):
         """What ranks names under a model that writes from left to right."""
         return ranker_of(self.backend)
 
+    def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
+        """Blocks of queries that rank the same names; a masked model's are one per relation."""
+        tasks = super().tasks(tables, k)
+        if self.kind == "masked":
+            return tasks
+        by_names: dict[frozenset[str], list[Task]] = {}
+        for task in tasks:
+            donors = draw_other(subject_clusters(task.queries), self.seed).tolist()
+            others = [task.queries["answers"][i] if i >= 0 else None for i in donors]
+            asked = replace(task, queries=task.queries.assign(**{OTHERS: others}))
+            by_names.setdefault(frozenset(task.candidates["name"]), []).append(asked)
+        blocks: list[Task] = []
+        for same in by_names.values():
+            queries = pd.concat([task.queries for task in same], ignore_index=True)
+            for start in range(0, len(queries), BLOCK):
+                block = queries[start : start + BLOCK].reset_index(drop=True)
+                blocks.append(replace(same[0], name=f"block {len(blocks) + 1}", queries=block))
+        return blocks
+
+    def batch_key(self, task: Task) -> str:
+        """Each block is a job of its own."""
+        return super().batch_key(task) if self.kind == "masked" else task.name
+
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """The k best names of each query and variant, or the names ahead of its best answer.
+        """The k best names of each query and variant, or those up to its best answer.
 
         Raises BadInput for a prompt without exactly one slot, a name that tokenises to nothing, a
         name that does not fit into the model's window.
@@ -131,11 +157,12 @@ class Likelihood(Method):
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
-        own = [*map(tuple, self._answer_indices(task, names))]
-        asked = [(place, False, answers) for place, answers in enumerate(own)]
-        if not self._lists(task):
-            donors = draw_other(subject_clusters(task.queries), self.seed)
-            asked += [(place, True, own[donor]) for place, donor in enumerate(donors) if donor >= 0]
+        own = self._answer_indices(task, names, "answers")
+        asked = [(place, False, tuple(answers)) for place, answers in enumerate(own)]
+        if not self._lists(task) and OTHERS in task.queries:
+            others = self._answer_indices(task, names, OTHERS)
+            has_other = task.queries[OTHERS].notna()
+            asked += [(i, True, tuple(others[i])) for i in np.flatnonzero(has_other).tolist()]
         prompts, query_ids = (task.queries[name].tolist() for name in ("prompt", "query_id"))
         keys = [(prompts[place], answers) for place, _, answers in asked]
         label_by_key: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -157,11 +184,11 @@ class Likelihood(Method):
                 rank_columns: dict[str, Any] = {}
                 if self.settings.ranks:
                     rank_columns["answer_rank"] = result.rank or len(names) + 1
-                ranked_names = result.names
+                ranked = result.up_to_answer if aim.ahead else result.names
+                named_scores = [(names[i], score) for i, score in ranked]
                 if aim.ahead:
                     rank_columns[AHEAD] = True
-                    ranked_names = cut_behind(result).names  # a backend may have listed the best
-                named_scores = [(names[i], score) for i, score in ranked_names]
+                    named_scores = named_scores or [("", 0.0)]
                 right = {names[i] for i in answers}
                 name = shuffled_name(variant) if is_other else variant
                 for row in ranking.prediction_rows(query_ids[place], named_scores, name):
@@ -171,7 +198,7 @@ class Likelihood(Method):
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a masked model."""
-        answers_by_query = self._answer_indices(task, names)
+        answers_by_query = self._answer_indices(task, names, "answers")
         label_by_prompt = task.label_by_prompt
         prompts, labels = [*label_by_prompt], [*label_by_prompt.values()]
         scores = self._masked_scores(prompts, labels, names)
@@ -191,16 +218,16 @@ class Likelihood(Method):
                 for row in ranking.prediction_rows(query_id, named_scores, variant):
                     yield {**row, **rank_columns}
 
-    def _answer_indices(self, task: Task, names: list[str]) -> list[list[int]]:
-        """For each query the indices of the names that are right, where these are needed."""
+    def _answer_indices(self, task: Task, names: list[str], column: str) -> list[list[int]]:
+        """For each query the indices of the names in a column, where these are needed."""
         if self._lists(task) and not self.settings.ranks:
             return [[] for _ in task.query_labels]
         indices_by_text: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             indices_by_text.setdefault(task.normalise(name), []).append(i)
         rows = []
-        for answers in task.queries["answers"]:
-            texts = {task.normalise(answer) for answer in answers}
+        for answers in task.queries[column]:
+            texts = {task.normalise(answer) for answer in (() if answers is None else answers)}
             rows.append(sorted(i for text in texts for i in indices_by_text.get(text, [])))
         return rows
 

@@ -27,7 +27,7 @@ from medprobe.engine.slots import WritingPrompt, answer_ids
 from medprobe.extensions.chat import prompt_texts
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, text_of
 from medprobe.extensions.chat.writing import Text, WritingSettings
-from medprobe.extensions.likelihood.best_first import Ranking, VariantRanking, rank_by_scores
+from medprobe.extensions.likelihood.rankers import Ranking, VariantRanking, rank_by_scores
 from medprobe.extensions.servers.client import Body, Client, nested, read_choice
 from medprobe.extensions.servers.fingerprint import FETCH_AGAIN, FINGERPRINT, RECORD, read_record
 from medprobe.extensions.servers.settings.servers import SERVERS
