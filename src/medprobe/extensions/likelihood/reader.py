@@ -57,14 +57,9 @@ class Reader:
         self.owned_rows: list[list[int]] = [[] for _ in prompts]  # to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
-        self.tokens_by_prompt = np.zeros(len(prompts), dtype=int)
+        self.tokens_read = 0
         parameters = signature(model.model.forward).parameters
         self.pads_prefixes = "position_ids" in parameters  # else those of one length share batches
-
-    @property
-    def tokens_read(self) -> int:
-        """The tokens that were read for all prompts."""
-        return int(self.tokens_by_prompt.sum())
 
     def has_room(self, prompts: int) -> bool:
         """Return whether there is room for so many prompts at a time."""
@@ -125,7 +120,7 @@ class Reader:
         length = ids.shape[1]
         overlaps = np.array([row.overlap for row in rows])
         counts = np.array([len(row.inputs) for row in rows])
-        np.add.at(self.tokens_by_prompt, [row.prompt for row in rows], counts)
+        self.tokens_read += int(counts.sum())
         counts -= overlaps
         positions = ranges(np.arange(len(rows)) * length + overlaps, counts).tolist()
         inputs = {
