@@ -92,8 +92,7 @@ class Trie:
     def _from_leaves(self, choose: np.ufunc, start: int) -> np.ndarray:
         depths = np.full(len(self.parents), start, np.int32)
         for level, (low, high) in list(enumerate(pairwise(self.levels)))[:0:-1]:
-            here = depths[low:high]
-            leaves = self.is_leaf[low:high]
+            here, leaves = depths[low:high], self.is_leaf[low:high]
             here[leaves] = level - (self.tokens[low:high][leaves] == NO_TOKEN)
             choose.at(depths, self.parents[low:high], here)
         return depths
