@@ -171,8 +171,8 @@ class ScoreParams(Section):
     confidence: float = Field(0.95, gt=0, lt=1)
     """Confidence level of intervals."""
     reference: Name | None = Field(None, repr=False)  # no score follows from it
-    """The model that every other one is tested against where more than twenty are under a method.
-    Of so many each is also tested against the best one and the next, but not every two."""
+    """The model that each of more than twenty under a method is tested against, beside the best and
+    the next."""
 
 
 class TrackParams(Section):
