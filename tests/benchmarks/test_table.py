@@ -400,6 +400,12 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
         ("facts.csv", "subject,object\na,b\n", PROMPTS, "line 2: no field 'relation'"),
         (
             "facts.csv",
+            "drug,relation,object\na,b,c\n",
+            PROMPTS,
+            "no field 'subject', but drug; a row",
+        ),
+        (
+            "facts.csv",
             "subject,relation,object\na,treats,\n",
             PROMPTS,
             "line 2: object is empty",

@@ -129,6 +129,13 @@ def test_the_names_of_a_file_of_facts_are_ranked(
     assert printed == capsys.readouterr().out
 
 
+def test_a_file_of_facts_without_rows_is_named(tmp_path: Path, tiny_model: TinyModel) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text("subject,relation,object\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"facts.csv: no rows"):
+        ask(str(tiny_model("bert")), PROMPT, "mask_average", str(path), Params.model_validate({}))
+
+
 def test_a_method_that_no_gguf_file_serves_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"of gigabytes")

@@ -45,7 +45,10 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "engine: {precision: float32, max_memory: {cpu: 4GiB}}",
             "engine: max_memory is for device: spread",
         ),
-        ("score: {confidence: 2}", "score.confidence: Input should be less than 1"),
+        (
+            "score: {confidence: 2}",
+            "score.confidence: expected a share between 0 and 1, such as 0.95",
+        ),
         (
             "models: {masked: {../up: {}}}",
             "masked: '../up' is not a valid name; a name is of a to z",

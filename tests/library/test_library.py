@@ -69,8 +69,14 @@ def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
         (lambda model: model.rank("no slot", NAMES, "mask_average"), "and has 0"),
         (lambda model: model.rank(PROMPT, [], "mask_average"), "no candidates"),
         (lambda model: model.rank(PROMPT, NAMES, "mask_avrage"), "did you mean 'mask_average'"),
-        (lambda model: model.rank(PROMPT, NAMES, "fill_mask"), "ranks no candidates; one of"),
-        (lambda model: model.rank(PROMPT, NAMES, "perplexity"), "ranks no candidates; one of"),
+        (
+            lambda model: model.rank(PROMPT, NAMES, "fill_mask"),
+            "ranks no candidates; choose one of",
+        ),
+        (
+            lambda model: model.rank(PROMPT, NAMES, "perplexity"),
+            "ranks no candidates; choose one of",
+        ),
         (lambda model: model.ask(PROMPT, "mask_average"), "one of fill_mask"),
         (lambda model: model.ask(PROMPT, "generative"), "choose one of: .*mask_average"),
         (lambda model: model.ask(PROMPT, "xfactr", settings={"mask": 3}), "did you mean 'masks'"),

@@ -80,7 +80,7 @@ def find(name: str) -> Benchmark:
     found = plugins.find_plugins("benchmarks")
     if name not in found:
         problem = f"no builder '{name}'{nearest(name, [*found])}"
-        raise BadInput("benchmarks", problem, f"one of {', '.join(found)}")
+        raise BadInput("benchmarks", problem, f"choose one of {', '.join(found)}")
     builder: Benchmark = plugins.load(found[name], "BENCHMARK", Benchmark)
     return builder
 

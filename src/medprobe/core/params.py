@@ -23,6 +23,7 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -168,8 +169,16 @@ class ScoreParams(Section):
 
     bootstrap: int = Field(1000, gt=0)
     """Bootstrap resamples per interval."""
-    confidence: float = Field(0.95, gt=0, lt=1)
-    """Confidence level of intervals."""
+    confidence: float = Field(0.95)
+    """Confidence level of intervals, such as 0.95 for 95 %."""
+
+    @field_validator("confidence")
+    @classmethod
+    def _is_a_share(cls, value: float) -> float:
+        if not 0 < value < 1:
+            raise PydanticCustomError("share", "expected a share between 0 and 1, such as 0.95")
+        return value
+
     reference: Name | None = Field(None, repr=False)  # no score follows from it
     """The model that each of more than twenty under a method is tested against, beside the best and
     the next."""
@@ -413,6 +422,8 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         line = f"line {mark.line + 1}: " if mark else ""
         is_tab = mark and re.match(rf"(.*\n){{{mark.line}}}\s*\t", text)
         remedy = "indent by spaces, not by a tab" if is_tab else ""
+        if "expected key" in (error.problem or "") or "expected <block end>" in str(error.problem):
+            remedy = remedy or "indent it like the lines beside it, and close brackets before it"
         raise BadInput(path, f"not YAML: {line}{error.problem}", remedy) from None
     except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None
@@ -423,5 +434,8 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         section, _, key = name.rpartition(".")
         keys = sections.get(section) if section else sections
         if not isinstance(keys, dict) or key not in keys:
-            raise BadInput(path, f"{name} is missing", "write it down: dvc.yaml names it")
+            owner = section or name
+            similar = "" if owner in sections else nearest(owner, [*sections])
+            problem = f"{name} is missing{similar}"
+            raise BadInput(path, problem, "write it down: dvc.yaml names it")
     return parse_section(Params, sections, path)

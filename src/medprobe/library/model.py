@@ -136,7 +136,11 @@ class Model:
 
         if methods.find(method).METRIC != ANSWER_METRIC or not is_suitable(method):
             alternatives = [name for name in find_answering(self.kinds) if is_suitable(name)]
-            remedy = f"one of {', '.join(alternatives)}" if alternatives else "choose another model"
+            remedy = (
+                f"choose one of {', '.join(alternatives)}"
+                if alternatives
+                else "choose another model"
+            )
             raise BadInput(f"{action} by {method}", problem, remedy)
 
     def _predict(

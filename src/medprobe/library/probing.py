@@ -144,7 +144,9 @@ def read_answers(path: Path) -> list[str]:
     Raises:
         BadInput: a row is no fact.
     """
-    return [*dict.fromkeys(fact.object for _, fact in sources.read(path))]
+    if names := [*dict.fromkeys(fact.object for _, fact in sources.read(path))]:
+        return names
+    raise BadInput(path, "no rows", "write one row per fact, below a line of column names")
 
 
 def _name(facts: pd.DataFrame | str | Path) -> str:

@@ -257,7 +257,7 @@ def find(name: str) -> type[Method]:
     found = plugins.find_plugins("methods")
     if name not in found:
         problem = f"no method '{name}'{nearest(name, [*found])}"
-        raise BadInput("methods", problem, f"one of {', '.join(found)}")
+        raise BadInput("methods", problem, f"choose one of {', '.join(found)}")
     method: type[Method] = plugins.load(
         found[name], plugins.class_name(name), Method, NEEDED, is_class=True
     )

@@ -135,6 +135,9 @@ class RelationTemplate(Record):
 RecordType = TypeVar("RecordType", bound=BaseModel)
 
 
+MOST_NAMED: Final = 8  # fields that an error lists
+
+
 def validate(
     where: str, row: Any, schema: type[RecordType], remedy: str = DOWNLOAD_AGAIN
 ) -> RecordType:
@@ -160,7 +163,11 @@ def validate(
     field, value = ".".join(str(part) for part in detail["loc"]), detail["input"]
     expected = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     if detail["type"] == "missing":
-        hint = nearest(field, [*row]) if isinstance(row, dict) else ""
+        names = row if isinstance(row, dict) else ()
+        others = [str(name) for name in names if name not in schema.model_fields]
+        hint = nearest(field, others)
+        if not hint and 0 < len(others) <= MOST_NAMED and all(map(str.isidentifier, others)):
+            hint = f", but {', '.join(others)}"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if not field:
         raise BadInput(where, expected, remedy)
