@@ -340,7 +340,10 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
         ("[" * 100_000, "not JSON"),
         ("", "contains no prompts; expected objects with type"),
         ("[]", "contains no prompts"),
-        ('{"chem": {"aspirin": ["[MASK] acts."]}}', "prompt 1: no field 'type', but chem; expected objects"),
+        (
+            '{"chem": {"aspirin": ["[MASK] acts."]}}',
+            "prompt 1: no field 'type', but chem; expected objects",
+        ),
         ('[{"prompt": "[MASK] acts.", "type": "chem"}]', "prompt 1: no field 'answer'"),
         ('[{"type": "chem", "prompt": "acts.", "answer": "x"}]', "prompt 1: prompt is 'acts.'"),
         (
