@@ -55,7 +55,7 @@ KINDS: Final = {
     "benchmarks": Kind("medprobe.benchmarks", "benchmarks", "\nBENCHMARK = "),
     "metrics": Kind("medprobe.metrics", "metrics", "\nSCORER = "),
     "backends": Kind("medprobe.backends.finder", "", "\nclass {}"),
-    "expectations": Kind("medprobe.gate", "gate/expectations"),
+    "expectations": Kind("medprobe.gate.suites", "gate/expectations"),
     "sections": Kind("medprobe.report.sections", "report/sections", "\nSECTION = "),
     "stages": Kind("medprobe.pipeline.dvc_yaml", "pipeline/stages"),
     "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),

@@ -8,13 +8,5 @@ where the gate runs.
 import logging
 import os
 
-from medprobe.core.plugins import find_plugins, load_module
-
 os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
 logging.getLogger("great_expectations").setLevel(logging.CRITICAL)  # its tracebacks quote data
-
-
-def register() -> None:
-    """Register all custom expectations with Great Expectations."""
-    for plugin in find_plugins("expectations").values():
-        load_module(plugin)

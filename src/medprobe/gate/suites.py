@@ -24,10 +24,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from medprobe import gate as quality
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.places import EXPECTATIONS
-from medprobe.core.plugins import find_plugins
+from medprobe.core.plugins import Plugin, find_plugins, load_module
 from medprobe.core.settings import Section, parse_section
 
 
@@ -76,8 +75,8 @@ def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> li
     for table in needed:
         if not (path := folder / f"{table}.json").is_file():
             raise BadInput(path, "no such suite", "write what is expected of this table")
-    quality.register()
-    return [_read(path, settings) for path in sorted(folder.glob("[!.]*.json"))]
+    plugins = _plugins()
+    return [_read(path, settings, plugins) for path in sorted(folder.glob("[!.]*.json"))]
 
 
 def folders(folder: Path) -> list[Path]:
@@ -92,16 +91,23 @@ def folders(folder: Path) -> list[Path]:
 
 def plugins_of(builder: str) -> list[str]:
     """Return the plugins that define what the suites of a builder expect, by name."""
-    files = [file for folder in folders(EXPECTATIONS / builder) for file in folder.glob("*.json")]
-    expected = {*re.findall(r'"(expect_\w+)"', "".join(file.read_text("utf-8") for file in files))}
-    defined = {
-        name: re.findall(r"^def (expect_\w+)\(", plugin.path.read_text("utf-8"), re.MULTILINE)
-        for name, plugin in find_plugins("expectations").items()
+    suites = folders(EXPECTATIONS / builder)
+    text = "".join(file.read_text("utf-8") for folder in suites for file in folder.glob("*.json"))
+    expected, plugins = set(re.findall(r'"(expect_\w+)"', text)), _plugins()
+    used = {plugins[name].name for name in expected & plugins.keys()}
+    return [name for name in find_plugins("expectations") if name in used]
+
+
+def _plugins() -> dict[str, Plugin]:
+    """The plugins of expectations, by the names that suites use."""
+    return {
+        name: plugin
+        for plugin in find_plugins("expectations").values()
+        for name in re.findall(r"^def (expect_\w+)\(", plugin.path.read_text("utf-8"), re.MULTILINE)
     }
-    return [name for name, names in defined.items() if expected.intersection(names)]
 
 
-def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
+def _read(path: Path, settings: Mapping[str, Any], plugins: Mapping[str, Plugin]) -> Suite:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -111,7 +117,7 @@ def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
     file = parse_section(SuiteFile, content, path)
     suite = Suite(path.stem, file.row_id, [], [])
     if file.like:
-        suite = replace(_read(path.parents[1] / file.like, settings), table=path.stem)
+        suite = replace(_read(path.parents[1] / file.like, settings, plugins), table=path.stem)
     for number, entry in enumerate(file.expectations, 1):
         where = f"{path}, expectation {number}"
         kwargs = {
@@ -119,7 +125,7 @@ def _read(path: Path, settings: Mapping[str, Any]) -> Suite:
         }
         resolved = entry.model_copy(update={"kwargs": kwargs})
         suite.entries.append(resolved)
-        suite.expectations.append(_make(where, resolved))
+        suite.expectations.append(_make(where, resolved, plugins))
     if not suite.entries:
         raise BadInput(path, "no expectations", "write what is expected of this table")
     return suite
@@ -137,13 +143,16 @@ def _resolve_parameter(value: Any, settings: Mapping[str, Any], where: str) -> A
     return list(value) if isinstance(value, (dict, tuple)) else value
 
 
-def _make(where: str, entry: SuiteEntry) -> Any:
+def _make(where: str, entry: SuiteEntry, plugins: Mapping[str, Plugin]) -> Any:
     """Make Great Expectations' object of a suite's entry."""
     from pydantic.v1 import ValidationError  # of which Great Expectations' classes are
 
+    if entry.type in plugins:
+        load_module(plugins[entry.type])  # which registers its expectations
     classes = _expectations()
     if entry.type not in classes:
-        raise BadInput(where, f"unknown expectation {entry.type}{nearest(entry.type, [*classes])}")
+        similar = nearest(entry.type, [*classes, *plugins])
+        raise BadInput(where, f"unknown expectation {entry.type}{similar}")
     try:
         return classes[entry.type](**{**entry.kwargs, "severity": entry.severity})
     except ValidationError as error:
