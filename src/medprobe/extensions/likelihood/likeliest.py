@@ -113,8 +113,6 @@ def find_likeliest(
 ) -> list[list[VariantRanking]]:
     """Find the k likeliest names of each slot, or those up to its best answer.
 
-    Equal slots whose sources are equal are read once.
-
     Args:
         model: A causal or an encoder-decoder model.
         slots: One for each query.
