@@ -272,7 +272,9 @@ class Proof:
         found: list[Any] = []
         for pool, wanted in pools.items():
             count = min(wanted, len(self.slots))
-            if second * count > PATIENCE:
+            if second:  # a larger pool is up to four times as fast
+                count = min(count, max(pool, int(PATIENCE / second)))
+            if second * count > 4 * PATIENCE:
                 print(f"left out: {name}, {pool} at a time, {second * count:.0f} s", flush=True)
                 break
             found, tokens = [], 0
