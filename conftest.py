@@ -9,11 +9,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 USES_HYPOTHESIS = re.compile(r"^from (hypothesis|helpers\.reader_tests) import ", re.MULTILINE)
 STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
-# Files of whole projects, of the documents' commands and of the browser: `make test-all`.
+# Files of whole projects, of the documents' commands and of the browser: `make test-all`. Tests of
+# the finished project are of it, too.
 FULL = {
     *("test_browser", "test_document_commands", "test_diskne_pipeline", "test_edits"),
-    *("test_faults", "test_init", "test_install", "test_privacy", "test_real_data"),
-    *("test_served_project", "test_tutorial", "test_workflow"),
+    *("test_faults", "test_gate_command", "test_init", "test_install", "test_privacy"),
+    *("test_real_data", "test_served_project", "test_stage_code", "test_taken_out"),
+    *("test_tutorial", "test_workflow"),
 }
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
@@ -59,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker("dvc")
             if item.path.stem in SLOW_FILES:
                 item.add_marker("slow")
-            if item.path.stem in FULL:
+            if item.path.stem in FULL or "finished_project" in item.fixturenames:
                 item.add_marker("full")
             if "released_data" in item.fixturenames:
                 item.add_marker("released")

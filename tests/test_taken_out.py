@@ -147,6 +147,5 @@ def test_the_kernel_works_by_itself(tmp_path: Path, tiny_model: Callable[[str], 
     assert run_without(["all"], tmp_path, tiny_model("bert")) == {}
 
 
-@pytest.mark.full
 def test_all_else_works_without_a_folder(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
     assert run_without(FOLDERS, tmp_path, tiny_model("bert")) == {}

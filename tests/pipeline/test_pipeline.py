@@ -180,7 +180,6 @@ def test_every_file_that_a_stage_leaves_is_an_output_of_it(project: Project) -> 
     assert all(any(fnmatch(stage, kind) for stage in stages) for kind in kinds), stages
 
 
-@pytest.mark.full
 def test_what_is_pushed_is_whole_in_a_clone(project: Project, tmp_path: Path) -> None:
     remote = ("dvc", "remote", "add", "--default", "--local", "shared", str(tmp_path / "shared"))
     project.works(*remote)
@@ -256,7 +255,6 @@ def runs_before_experiment(project: Project) -> list[str]:
     return before
 
 
-@pytest.mark.full
 def test_an_experiment_in_a_copy_logs_to_the_one_store_and_prints_what_it_moved(
     project: Project, runs_before_experiment: list[str]
 ) -> None:

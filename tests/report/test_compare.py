@@ -276,7 +276,7 @@ def test_every_text_is_escaped() -> None:
     results = Results(pd.DataFrame(columns=COMPARISON))
     page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
     assert "<b>&'" not in page
-    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 14
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 15
 
 
 def test_the_chapters_of_twins(reports: Path) -> None:
