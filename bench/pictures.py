@@ -33,7 +33,6 @@ RUNS: Final = ("taught · mask_average", "untaught · mask_average")  # on medla
 PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
 View = tuple[str, int, int, bool, str]  # address, width, height, dark, element to wait for
 VIEWS: Final[dict[str, View]] = {
-    "leaderboard": ("index.html", 1280, 820, False, "#leaderboard .bars"),
     "phone": (
         *("index.html#leaderboard?models=taught,untaught", 390, 844, True),
         "#leaderboard .bars",
@@ -48,7 +47,7 @@ TUTORIAL: Final[dict[str, View]] = {
 }
 
 RESULTS: Final[dict[str, View]] = {
-    "results": ("reports/index.html", 1280, 820, False, "#leaderboard .bars")
+    "results": ("reports/index.html", 1280, 610, False, "#leaderboard .bars")
 }
 
 
