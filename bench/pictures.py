@@ -41,7 +41,7 @@ VIEWS: Final[dict[str, View]] = {
 TUTORIAL: Final[dict[str, View]] = {
     "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#leaderboard .bars"),
     "tutorial-query": (
-        *("reports/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
+        *("reports/queries/drugs.html#show=only-a&query=query%202", 1280, 900, False),
         "#query table",
     ),
 }

@@ -158,7 +158,8 @@ def _column(results: Results, head: str, rows: pd.DataFrame, *, is_best: bool = 
     """
     benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
     tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
-    best = _best(rows[rows["model"] != BASELINE], about(metric).better_on(subset))
+    ranked = rows[(rows["model"] != BASELINE) & ~rows["method"].map(is_control)]
+    best = _best(ranked, about(metric).better_on(subset))
     verdicts = {
         model: [verdict(tests, (model, method), (other, method)) for other in best]
         for model in set(rows["model"]) - best

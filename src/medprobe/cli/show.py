@@ -19,12 +19,12 @@ def show(benchmark: str, query: str, params: Params) -> None:
     raw_answers = _read(benchmark, params)
     answers = raw_answers.label(text=True)
     content = answers.content
-    identifiers = [entry[0] for entry in content["queries"]]
+    known = identifiers = [entry[0] for entry in content["queries"]]
     if query not in identifiers:
         identifiers = [entry[0] for entry in raw_answers.label(text=False).content["queries"]]
     if query not in identifiers:
-        remedy = f"reports/queries/{benchmark}.html lists the probed queries"
-        raise BadInput("show", f"{benchmark} has no query '{query}'", remedy)
+        problem = f"{benchmark} has no query '{query}'{nearest(query, known)}"
+        raise BadInput("show", problem, f"reports/queries/{benchmark}.html lists the queries")
     number = identifiers.index(query)
     _, _, relation, _, prompt, right_answers, *query_heads = content["queries"][number]
     heads = query_heads[0] if query_heads else content["heads"]
