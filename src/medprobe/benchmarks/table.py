@@ -274,7 +274,8 @@ def _prompt(where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]
     """Return the row's own prompt, or its relation's template filled with its subject."""
     if not fact.prompt and fact.relation not in templates:
         problem = f"no template for relation {fact.relation}{nearest(fact.relation, [*templates])}"
-        raise BadInput(where, problem, "add it to the prompts (`run`: --prompts FILE), or a column prompt to the facts")
+        remedy = "add it to the prompts (`run`: --prompts FILE), or a column prompt to the facts"
+        raise BadInput(where, problem, remedy)
     prompt = (fact.prompt or templates[fact.relation][ORIGINAL]).replace("[X]", fact.subject)
     _check_slot(where, prompt)
     return prompt
