@@ -15,7 +15,18 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import GenericAlias
-from typing import Annotated, Any, Final, Generic, Literal, Protocol, Self, TypeVar, get_args
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     ConfigDict,
@@ -384,9 +395,10 @@ class Settings(Generic[Content]):
 
     @property
     def empty(self) -> dict[str, Any]:
-        """The section where params.yaml leaves it out: DVC's template needs its keys."""
+        """The section where params.yaml leaves it out: DVC's template needs its maps."""
         section: Any = self.type
-        return {key: {} for key in section.types()} if is_section(section) else {}
+        types = section.types() if is_section(section) else {}
+        return {key: {} for key, kind in types.items() if get_origin(kind) in (dict, tuple)}
 
     def of(self, params: Params) -> Content:
         """Return the section; an empty one where params.yaml has none."""

@@ -41,6 +41,7 @@ from medprobe.pipeline.artifacts import artifacts
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
 TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
+DEVELOPING: Final = re.compile(r"""extra == ["'](dev|serve|site)["']""")  # extras without results
 WIDTH: Final = 100
 OWN: Final = "\n  # Stages of your own: what is below this line stays as it is.\n"
 BLOCK: Final = re.compile(r"^  [\w-]+:.*\n(?:(?:    .*| *)\n)*", re.MULTILINE)  # of a stage
@@ -94,10 +95,11 @@ def _is_clone() -> bool:
 def libraries_lock() -> str:
     """Format `requirements.lock`.
 
-    It has the installed versions of this package, with a hash of its code, and of its requirements.
+    It has the installed versions of this package, with a hash of its code, and of its requirements
+    but for those of DEVELOPING.
     """
-    required = {re.split(r"[^\w.-]", line)[0] for line in metadata.requires(PACKAGE) or ()}
-    required -= {PACKAGE}  # the extra `dev` names the extra `project`
+    needed = [line for line in metadata.requires(PACKAGE) or () if not DEVELOPING.search(line)]
+    required = {re.split(r"[^\w.-]", line)[0] for line in needed}
     package = f"{PACKAGE}=={metadata.version(PACKAGE)} # code {package_fingerprint()[:32]}"
     versions = installed_versions(sorted(required))  # those of an unused extra are missing
     lines = [f"{name}=={version}" for name, version in versions.items() if version != MISSING]

@@ -26,8 +26,8 @@ from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_fi
 
 LOOKING: Final = "looking for stages that data, settings or code made stale"
 KILLED: Final = (
-    "; status 137 or -9: the system killed it, as where memory runs out: lower --jobs or "
-    "engine.token_budget"
+    "; if its status is 137 or -9, the system killed it, as where memory runs out: lower --jobs "
+    "or engine.token_budget"
 )
 DVC: Final = (  # `dvc` without its advice after each stage what to add to git, and to push
     *(sys.executable, "-c"),
