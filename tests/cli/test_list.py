@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.needed import SECTIONS
 from medprobe import methods
 from medprobe.cli.list_ import read_facts
 from medprobe.core.plugins import find_plugins
@@ -44,6 +45,8 @@ def test_a_method_of_the_project_is_listed(
 
 
 @pytest.mark.parametrize("what", ["models", "methods"])
-def test_pytorch_is_not_imported(what: str) -> None:
+def test_pytorch_is_not_imported(tmp_path: Path, what: str) -> None:
+    (tmp_path / "params.yaml").write_text(SECTIONS)
     code = f"import sys; from medprobe.cli import main; main(['list', '{what}'], standalone_mode=0)"
-    subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
+    command = [sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"]
+    subprocess.run(command, cwd=tmp_path, check=True)

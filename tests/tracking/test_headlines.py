@@ -63,7 +63,8 @@ def test_runs_are_in_the_order_of_what_they_know() -> None:
     def run(**metrics: float) -> SimpleNamespace:
         return SimpleNamespace(
             data=SimpleNamespace(
-                metrics={f"main_{k}": v for k, v in metrics.items()}, params={"drugs.metric": "f1"}
+                metrics={f"main_{k}": v for k, v in metrics.items()},
+                params={"drugs.metric": "acc_at_1"},
             )
         )
 

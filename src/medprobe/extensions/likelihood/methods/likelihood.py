@@ -111,17 +111,27 @@ class Likelihood(Method):
         """What ranks names under a model that writes from left to right."""
         return ranker_of(self.backend)
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether queries of all relations share batches, as those of a search do."""
+        return self.kind != "masked" and isinstance(self.backend, finder.Transformers)
+
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """Blocks of queries that rank the same names; a masked model's are one per relation."""
+        """Blocks of queries that rank the same names; one task per relation where none are pooled.
+
+        A server is asked name by name: to begin a block again would cost all its requests.
+        """
         tasks = super().tasks(tables, k)
         if self.kind == "masked":
             return tasks
         by_names: dict[frozenset[str], list[Task]] = {}
-        for task in tasks:
+        for place, task in enumerate(tasks):
             donors = draw_other(subject_clusters(task.queries), self.seed).tolist()
             others = [task.queries["answers"][i] if i >= 0 else None for i in donors]
-            asked = replace(task, queries=task.queries.assign(**{OTHERS: others}))
-            by_names.setdefault(frozenset(task.candidates["name"]), []).append(asked)
+            tasks[place] = replace(task, queries=task.queries.assign(**{OTHERS: others}))
+            by_names.setdefault(frozenset(task.candidates["name"]), []).append(tasks[place])
+        if not self.is_pooled:
+            return tasks
         blocks: list[Task] = []
         for same in by_names.values():
             queries = pd.concat([task.queries for task in same], ignore_index=True)
@@ -132,7 +142,7 @@ class Likelihood(Method):
 
     def batch_key(self, task: Task) -> str:
         """Each block is a job of its own."""
-        return super().batch_key(task) if self.kind == "masked" else task.name
+        return task.name if self.is_pooled else super().batch_key(task)
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
         """The k best names of each query and variant, or those up to its best answer.
