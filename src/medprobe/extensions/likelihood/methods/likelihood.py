@@ -1,10 +1,8 @@
 """Likelihood: a candidate is scored by the log-likelihood of the prompt filled with it.
 
 Causal models read what is before the slot once for all candidates. Encoder-decoder models read
-the prompt once and are scored by what their decoder writes (`engine.seq2seq`): T5's family the
-answer and the sentinel that ends it, BART's the filled prompt. Masked models are scored by
-pseudo-log-likelihood (Salazar et al., ACL 2020), each token masked in turn. Variants also mask
-other tokens of its word (`engine.masked`).
+the prompt once and are scored by what their decoder writes (`engine.seq2seq`). Masked models are
+scored by pseudo-log-likelihood (Salazar et al., ACL 2020; `engine.masked`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +32,7 @@ from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
 BLOCK: Final = 512  # queries that are searched together, and that a stop loses
-OTHERS: Final = (
-    "others"  # column: the answers of another query, which the prompt is asked about too
-)
+OTHERS: Final = "others"  # column: answers of another query, which the prompt is asked about too
 NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 
 
@@ -44,9 +40,7 @@ class Likelihood(Method):
     """Ranks candidates by log-likelihood.
 
     Variants: "" is the total, "per_token" on request its mean over tokens. Masked models also have
-    "whole_word" and "whole_word_per_token", where each word is masked as a whole, and
-    "within_word_l2r" and "within_word_l2r_per_token", where a token is masked with the later tokens
-    of its word.
+    "whole_word" (each word masked as a whole) and "within_word_l2r" (a token with the later ones).
     """
 
     KINDS = ("causal", "seq2seq", "masked", "chat")
@@ -61,12 +55,11 @@ class Likelihood(Method):
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
         the names ahead of it, and exact. The rows of a query are then its best names up to its best
         answer; or one row without a name, where k are ahead of that. Each prompt is also asked
-        about the answers of one other query, of another cluster of names, the control
-        `shuffled`. With `lists` the rows are the k best names, which costs some twenty times more.
+        about the answers of one other query, of another cluster of names, the control `shuffled`.
+        With `lists` the rows are the k best names, which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
-        candidates, or the first rank after them if no answer is a candidate. The best names are
-        then listed, too.
+        candidates, or the first one after them. The best names are then listed, too.
 
         Each score of a masked model takes a pass per token, so only the names that mask average
         ranks among the best `shortlist` are scored; 0 means all names.
@@ -117,10 +110,7 @@ class Likelihood(Method):
         return self.kind != "masked" and isinstance(self.backend, finder.Transformers)
 
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
-        """Blocks of queries that rank the same names; one task per relation where none are pooled.
-
-        A server is asked name by name: to begin a block again would cost all its requests.
-        """
+        """Blocks of queries that rank the same names; a task per relation where none are pooled."""
         tasks = super().tasks(tables, k)
         if self.kind == "masked":
             return tasks
@@ -130,7 +120,7 @@ class Likelihood(Method):
             others = [task.queries["answers"][i] if i >= 0 else None for i in donors]
             tasks[place] = replace(task, queries=task.queries.assign(**{OTHERS: others}))
             by_names.setdefault(frozenset(task.candidates["name"]), []).append(tasks[place])
-        if not self.is_pooled:
+        if not self.is_pooled:  # to begin a block again would cost a server all its requests
             return tasks
         blocks: list[Task] = []
         for same in by_names.values():
