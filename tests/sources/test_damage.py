@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import damage
 from helpers.reader_tests import ReaderTests
-from medprobe.core.errors import BadInput
-from medprobe.sources.records import Record, read_json_records, read_objects
+from medprobe.core.errors import BadInput, without_quotes
+from medprobe.sources.records import Record, read_json_records, read_objects, validate
 
 
 class Row(Record):
@@ -82,3 +84,11 @@ class TestReaders(ReaderTests):
 def test_a_file_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file; get it"):
         list(read_objects(tmp_path / "rows.jsonl", "get it"))
+
+
+@given(st.dictionaries(st.from_regex(r"secret[a-z]{1,9}", fullmatch=True), st.text(), min_size=1))
+def test_a_file_without_a_header_shows_none_of_its_first_row(row: dict[str, str]) -> None:
+    """Its texts are then the names of columns."""
+    with without_quotes(), pytest.raises(BadInput) as caught:
+        validate("facts.csv, line 2", row, Row)
+    assert not any(text in str(caught.value) for text in row)

@@ -28,7 +28,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, from_json
 
-from medprobe.core.errors import BadInput, nearest, quote
+from medprobe.core.errors import BadInput, nearest, quote, quoting
 from medprobe.core.tables import ORIGINAL
 
 LONGEST: Final = 64_000_000  # bytes of a line
@@ -166,7 +166,8 @@ def validate(
         names = row if isinstance(row, dict) else ()
         others = [str(name) for name in names if name not in schema.model_fields]
         hint = nearest(field, others)
-        if not hint and 0 < len(others) <= MOST_NAMED and all(map(str.isidentifier, others)):
+        are_names = 0 < len(others) <= MOST_NAMED and all(map(str.isidentifier, others))
+        if not hint and are_names and quoting.get():  # without a header they are the first row
             hint = f", but {', '.join(others)}"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if not field:
