@@ -456,3 +456,12 @@ def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
         for executor in (in_this_process, from_copies)
     ]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def test_scores_follow_from_all_settings_but_the_reference() -> None:
+    """Those that are there are not computed again for another reference."""
+    settings = Scoring(ScoreParams(), seed=1).settings
+    assert Scoring(ScoreParams(reference="m05"), seed=1).settings == settings
+    others = [ScoreParams(bootstrap=5), ScoreParams(confidence=0.9)]
+    changed = {Scoring(params, seed=1).settings for params in others}
+    assert len(changed | {settings, Scoring(ScoreParams(), seed=2).settings}) == 4

@@ -180,8 +180,11 @@ class ScoreParams(Section):
 
     bootstrap: int = Field(1000, gt=0)
     """Bootstrap resamples per interval."""
-    confidence: float = Field(0.95)
+    confidence: float = 0.95
     """Confidence level of intervals, such as 0.95 for 95 %."""
+    reference: Name | None = None
+    """The model that each of more than twenty under a method is tested against, beside the best and
+    the next."""
 
     @field_validator("confidence")
     @classmethod
@@ -189,10 +192,6 @@ class ScoreParams(Section):
         if not 0 < value < 1:
             raise PydanticCustomError("share", "expected a share between 0 and 1, such as 0.95")
         return value
-
-    reference: Name | None = Field(None, repr=False)  # no score follows from it
-    """The model that each of more than twenty under a method is tested against, beside the best and
-    the next."""
 
 
 class TrackParams(Section):

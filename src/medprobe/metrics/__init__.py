@@ -132,6 +132,11 @@ class Scoring:
             params.score, params.seed, metadata.cluster, sample_facts, params.benchmark_names
         )
 
+    @property
+    def settings(self) -> str:
+        """The settings that scores follow from; `reference` chooses tests alone."""
+        return f"{self.cluster} {self.params.model_dump(exclude={'reference'})} {self.seed}"
+
 
 class Scorer(Protocol):
     """Computes metrics that belong together.

@@ -39,8 +39,7 @@ EXPECTED: Final = tuple(metric for metric in Accuracy.METRICS if metric.name.sta
 def baselines_part(folder: Path, scoring: Scoring) -> Path:
     """Where the scores of a benchmark's baselines are kept."""
     code = code_fingerprint(__name__, {"metrics": metrics.scorers_of(RANKING)})
-    settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
-    text = f"{fingerprint(sorted(folder.glob('*.parquet')))} {code} {settings}"
+    text = f"{fingerprint(sorted(folder.glob('*.parquet')))} {code} {scoring.settings}"
     return PARTS / f"baselines-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 

@@ -128,8 +128,7 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     sources = [folder, *further_folders(path, folder, scoring)]
     tables = [table for source in sources for table in sorted(source.glob("*.parquet"))]
     code = code_fingerprint(__name__, {"metrics": scorer_names(path)})
-    settings = f"{scoring.cluster} {scoring.params!r} {scoring.seed}"
-    text = f"{fingerprint([path, *tables, *facts])} {code} {settings}"
+    text = f"{fingerprint([path, *tables, *facts])} {code} {scoring.settings}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
