@@ -11,11 +11,7 @@ from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.plugins import find_plugins
 
-RELEASES = [  # others bring something else, by a command of their own
-    name
-    for name, plugin in find_plugins("imports").items()
-    if "\ndef find(" in plugin.path.read_text(encoding="utf-8")
-]
+RELEASES = [*find_plugins("imports")]
 PLUGIN = """
 import pandas as pd
 from medprobe.cli.imports import Release

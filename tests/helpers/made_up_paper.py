@@ -31,6 +31,7 @@ tables:
         values: {acc_at_1: 3.28, acc_at_10: 7.5}, std: {acc_at_1: 0.2}}
   "2":
     about: the second table, of other facts
+    open: [which facts it asks]
     adopted:
       benchmarks: {table: {others: {facts: tables/others.csv}}}
       methods: {masked: {fill_mask: {others: {}}}}

@@ -97,6 +97,9 @@ def test_a_table_adopts_what_its_numbers_need(params_path: Path) -> None:
     assert set(params.models.masked) == {"mine", "old-bert"} and set(params.fetch) == {"old-bert"}
     assert params.methods["masked"] == {"fill_mask": {"facts": {}}}
     assert not any("New BERT" in line for line in remarks("made_up", "1", params_path))
+    assert "open question: how prompts were made" in remarks("made_up", "1", params_path)
+    assert "open question: which facts it asks" not in remarks("made_up", "1", params_path)
+    assert "open question: which facts it asks" in remarks("made_up", "2", params_path)
     params_path.write_text(adopt("made_up", "2", params_path)[1], encoding="utf-8")
     params = load_params(params_path)
     assert set(params.models.masked) == {"mine", "old-bert", "new-bert"}, "a mean over all models"

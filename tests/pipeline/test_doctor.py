@@ -100,7 +100,7 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     Path("requirements.lock").write_text("nowhere-to-be==1\n")
     monkeypatch.setattr(pipeline, "files", dict)
     monkeypatch.setattr(pipeline, "locks", dict)
-    doctor(params, Path("data"))
+    assert not doctor(params, Path("data"))
     lines = capsys.readouterr().out.splitlines()
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
     assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
@@ -136,8 +136,10 @@ def test_a_missing_source_is_named_with_the_command_that_brings_it(
     Path("params.yaml").touch()
     plugin.write_text('BRINGS = "tables/drugs.csv"\n')
     table = {"facts": "tables/drugs.csv", "prompts": "tables/prompts.csv"}
-    doctor(Params(benchmarks={"table": {"drugs": table}}, train={"small": {}}), Path("data"))
-    *_, title, sample, drugs, prompts, last = capsys.readouterr().out.splitlines()
+    params = Params(benchmarks={"table": {"drugs": table}}, train={"small": {}})
+    assert not doctor(params, Path("data"))
+    *listed, title, sample, drugs, prompts, last = capsys.readouterr().out.splitlines()
+    assert not any("(" in line for line in listed), "nothing of builders that it does not name"
     assert title == "params.yaml is valid. Missing:", "and not the folder of both, tables"
     assert sample.split() == ["data/sample", "medprobe", "sample"]
     assert drugs.split() == ["data/tables/drugs.csv", "medprobe", "import", "drugs", "PATH"]
@@ -151,6 +153,6 @@ def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
     monkeypatch.setattr(pipeline, "files", lambda: {Path("dvc.yaml"): "stages: {}\n"})
     monkeypatch.setattr(pipeline, "locks", dict)
     for says_so in (True, False):
-        doctor(Params(), Path("data"))
+        assert doctor(Params(), Path("data"))
         assert ("dvc.yaml: regenerated" in capsys.readouterr().out) == says_so
     assert Path("dvc.yaml").read_text() == "stages: {}\n"

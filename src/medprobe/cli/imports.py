@@ -3,7 +3,7 @@
 A plugin of the kind `imports` imports one release into `BRINGS`, a folder or a pattern of files in
 `data/`; `medprobe doctor` reads it. It has a function `find(path) -> Release`, which searches a
 clone or an unpacked archive, reads every file with the reader of the build, and raises BadInput for
-the first error. A plugin that brings something else has a `COMMAND` of its own.
+the first error.
 """
 
 import filecmp

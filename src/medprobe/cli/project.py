@@ -54,14 +54,12 @@ class Imports(click.Group):
         from medprobe.cli.imports import find_plugin, import_files
 
         module = load_module(find_plugin(cmd_name))
-        if command := vars(module).get("COMMAND"):
-            own: click.Command = command
-            return own
         path = click.Argument(["path"], type=click.Path(path_type=Path))
         text = "Replace existing files that differ."
         force = click.Option(["--force"], is_flag=True, help=text)
 
         def run(path: Path, *, force: bool) -> None:
+            load_params(required=True)  # elsewhere, data/ would be of no project
             import_files(cmd_name, path, places.DATA, force=force)
 
         return click.Command(cmd_name, callback=run, params=[path, force], help=module.__doc__)
@@ -116,12 +114,16 @@ def pipeline() -> None:
 @main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))
 @json_option
 def doctor(*, as_json: bool) -> None:
-    """Check params.yaml and dvc.yaml, and list the available sources and models."""
+    """Check params.yaml and dvc.yaml, and list the available sources and models.
+
+    The exit status is 2 where a source or a folder that params.yaml names is missing.
+    """
     from medprobe.pipeline import check
     from medprobe.pipeline.doctor import doctor as run
 
     check.check(params := check.loaded())
-    run(params, places.DATA, as_json=as_json)
+    if not run(params, places.DATA, as_json=as_json):
+        click.get_current_context().exit(2)
 
 
 @main.command(epilog=example("medprobe clean"))

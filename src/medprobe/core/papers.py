@@ -37,6 +37,7 @@ class PublishedTable(Section):
     about: str
     rows: list[PublishedRow] = Field([])
     notes: tuple[str, ...] = ()  # where what is printed contradicts itself; the report shows them
+    open: tuple[str, ...] = ()  # as `Paper.open`, of this table alone
     adopted: Choices = Field({})  # sections that are others for this table alone
 
 

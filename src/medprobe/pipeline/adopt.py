@@ -63,12 +63,9 @@ def remarks(name: str, table: str = "", path: Path = check.PARAMS) -> list[str]:
     differences = [
         f"{name}: {text}" for name, model in models if (text := _differs(name, model, params))
     ]
-    return [
-        *notes,
-        *gated,
-        *differences,
-        *(f"open question: {question}" for question in paper.open),
-    ]
+    tables = [paper.tables[table]] if table else paper.tables.values()
+    questions = [*paper.open, *(question for of_table in tables for question in of_table.open)]
+    return [*notes, *gated, *differences, *(f"open question: {each}" for each in questions)]
 
 
 def _differs(printed: str, model: PaperModel, params: Params) -> str:
@@ -86,7 +83,8 @@ def _differs(printed: str, model: PaperModel, params: Params) -> str:
 def _find(name: str, table: str) -> Paper:
     """Return a paper; with a table, only what its numbers need."""
     if name not in papers():
-        problem = f"no paper '{name}'{nearest(name, [*papers()])}"
+        versions = [other for other, of in papers().items() if of.stands and name in other]
+        problem = f"no paper '{name}'{nearest(name, versions or [*papers()])}"
         raise BadInput("adopt", problem, f"choose one of {', '.join(papers())}")
     paper = papers()[name]
     if not table:
@@ -182,7 +180,7 @@ def _sections(file: str, paper: Paper, params: Params) -> dict[str, Any]:
                 "averaged": model.averaged,
             }
             models[model.kind][name] = ModelParams(**facts).model_dump(exclude_defaults=True)
-    sections: dict[str, Any] = {name: {} for name in SAMPLE}
+    sections: dict[str, Any] = {name: {} for name in SAMPLE if name in params.model_fields_set}
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}
     adopted = paper.adopted.model_dump(mode="json")

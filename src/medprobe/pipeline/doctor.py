@@ -34,11 +34,19 @@ class Source(NamedTuple):
     bytes: int | None  # None if it is missing
     enables: list[str]  # what params.yaml names; in parentheses, what could be added to it
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether something that params.yaml names needs it."""
+        return any(not name.startswith("(") for name in self.enables)
 
-def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
+
+def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
     """Print the sources in `data`, models, plugins, and what other names left on disk.
 
     dvc.yaml is written again where it does not match the code.
+
+    Returns:
+        Whether all sources and folders that params.yaml needs are there.
 
     Raises:
         BadInput: if a lock does not match what is installed, or a plugin is broken.
@@ -57,10 +65,11 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
     paths = clean.leftovers()
     notes = [*(f"{path}: regenerated, {CHANGED}" for path in written), *_notes(params)]
     missing = missing_sources(sources)
+    complete = not missing and all(path.exists() for path in params.folders.values())
     if as_json:
         content = {"sources": sources, "models": models, "plugins": plugins, "missing": missing}
         print(to_json({**content, "leftovers": [*map(str, paths)], "notes": notes}))
-        return
+        return complete
     for note in notes:
         print(note)
     if paths:
@@ -72,10 +81,11 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> None:
         width = max(len(path) for path, _ in rows)
         print(*(f"{path:{width}}  {remedy}".rstrip() for path, remedy in rows), sep="\n")
         print("Copy a file without a command there yourself: docs/how-to/own-data.md.")
-    elif all(path.exists() for path in params.folders.values()):
+    elif complete:
         print(
             f"params.yaml is valid, and what it names in {data}/ exists: `medprobe gate` reads it."
         )
+    return complete
 
 
 def _remedy(source: str) -> str:
@@ -120,6 +130,7 @@ def _print_tables(
     rows = [
         (row.source, "missing" if row.bytes is None else decimal(row.bytes), ", ".join(row.enables))
         for row in sources
+        if row.is_needed or row.bytes is not None
     ]
     outputs.print_table(("source", "size", "enables"), rows, f"Sources in {data}/")
     heads = ("model", "kind", "from", "checkpoint")
@@ -143,11 +154,7 @@ def list_sources(params: Params, data: Path) -> list[Source]:
 
 def missing_sources(sources: Iterable[Source]) -> list[str]:
     """Return the sources that params.yaml needs and that are missing, folders without files."""
-    missing = [
-        row.source
-        for row in sources
-        if row.bytes is None and any(not name.startswith("(") for name in row.enables)
-    ]
+    missing = [row.source for row in sources if row.bytes is None and row.is_needed]
     return [name for name in missing if not any(o.startswith(f"{name}/") for o in missing)]
 
 
