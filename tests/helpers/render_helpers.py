@@ -12,12 +12,12 @@ from helpers import FIXTURES
 from medprobe.report.blocks import Answer, Block, Cell, Chapter, Choice, Folded, Links, Part, Table
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.page import render
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 PAGES = FIXTURES / "pages"
 
 
-def html(results: Results, parts: Sequence[Part]) -> str:
+def html(results: PageData, parts: Sequence[Part]) -> str:
     """The HTML of a chapter with these parts."""
     page = render(results, [Chapter("chapter", "Chapter", [], parts)])
     return page[page.index('<section class="chapter"') : page.index("</main>")]

@@ -20,7 +20,7 @@ from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
 from medprobe.pipeline.stages.significance import significance
 from medprobe.report.page import write_page
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 pytestmark = [
     pytest.mark.browser,
@@ -65,7 +65,7 @@ def many_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
         scaled = table.assign(model=table["model"].map(f"{{}}-{number}-{LONG}".format))
         numbers = ["value", "low", "high"]
         copies.append(scaled.assign(**{name: scaled[name] * 0.9**number for name in numbers}))
-    results = Results(
+    results = PageData(
         comparison=pd.concat(copies, ignore_index=True).fillna({"subset": ""}),
         significance=tables["significance"],
         baselines=tables["comparison"][tables["comparison"]["model"] == BASELINE],
@@ -83,7 +83,7 @@ def single_models(reports: Path, tmp_path_factory: pytest.TempPathFactory) -> di
     table, tests = (rows.fillna({"subset": ""}) for rows in tables.values())
     of_baseline, pages = table[table["model"] == BASELINE], {}
     for model in ("taught", "untaught"):
-        results = Results(
+        results = PageData(
             comparison=table[table["model"] == model],
             significance=tests,
             baselines=of_baseline,

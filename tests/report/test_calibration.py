@@ -12,7 +12,7 @@ from medprobe.core.params import Params
 from medprobe.metrics import FACTS, Scoring
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import calibration
 
 Interval = tuple[float, float, float]  # a value, its low and its high
@@ -30,7 +30,7 @@ PLAIN = [name for name in SIGNIFICANCE if "_relation" not in name]
 
 def results(
     numbers: Mapping[str, Pair] = NUMBERS, metrics: Sequence[str] = ("acc_at_1",)
-) -> Results:
+) -> PageData:
     """A taught model and its twin on one benchmark, with these numbers by method."""
     rows = [
         ("own", "full", "macro", model, method, metric, *values, 9, None)
@@ -38,7 +38,7 @@ def results(
         for model, values in zip(("taught", "untaught"), both, strict=True)
         for metric in metrics
     ]
-    return Results(
+    return PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"own": replace(METADATA, primary_metric=metrics[0])},
         builders={"own": "table"},

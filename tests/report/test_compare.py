@@ -21,9 +21,9 @@ from medprobe.pipeline.stages.significance import significance
 from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
+from medprobe.report.page_data import PageData
 from medprobe.report.queries import write_page_of_benchmark
 from medprobe.report.reading import with_names
-from medprobe.report.results import Results
 from medprobe.report.sections import published, statistics
 from medprobe.report.sections.models import breakdowns
 
@@ -161,7 +161,7 @@ def test_breakdowns_hold_the_numbers_of_the_table() -> None:
         ("facts", "full/read:1-9", "micro", "a", "x", "acc_at_1", 0.2, 0.2, 0.2, 5, None),
         ("facts", "full/read:1-9", "treats", "a", "x", "acc_at_1", 0.3, 0.3, 0.3, 5, None),
     ]
-    results = Results(
+    results = PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON), benchmarks={"facts": METADATA}
     )
     relation, read = (breakdowns(results, "facts", "full")[by] for by in ("relation", "times read"))
@@ -206,7 +206,7 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     keys = ("facts", "full", "macro", "mine", "fill_mask", "acc_at_1")
     relations = [f"relation {number}" for number in range(19)]
     counted = pd.DataFrame({"subset": "full", "relation": relations, "queries": queries})
-    results = Results(
+    results = PageData(
         comparison=pd.DataFrame([(*keys, value, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
         benchmarks={"facts": replace(METADATA, invented=False)},
         builders={"facts": "table"},
@@ -235,7 +235,7 @@ def test_where_print_has_no_count_that_of_the_released_files_decides(
 ) -> None:
     relations = [f"relation {number}" for number in range(19)]
     counted = pd.DataFrame({"subset": subset, "relation": relations, "queries": queries})
-    results = Results(
+    results = PageData(
         comparison=pd.DataFrame(columns=COMPARISON),
         benchmarks={"facts": replace(METADATA, invented=False)},
         builders={"facts": "table"},
@@ -251,7 +251,7 @@ def test_counts_in_print_stand_next_to_those_of_the_papers_data(printed: None) -
     counted = pd.concat([pd.DataFrame(of_relations), pd.DataFrame(of_all)]).assign(subset="full")
 
     def blocks(*, invented: bool) -> list[Block]:
-        results = Results(
+        results = PageData(
             comparison=pd.DataFrame(columns=COMPARISON),
             benchmarks={"facts": replace(METADATA, invented=invented)},
             builders={"facts": "table"},
@@ -273,7 +273,7 @@ def test_counts_in_print_stand_next_to_those_of_the_papers_data(printed: None) -
 def test_every_text_is_escaped() -> None:
     name = "<b>&'\""
     blocks = [Table([name], [[name], [Cell(name, 1.0, 0.5)]], name), Links([("#" + name, name)])]
-    results = Results(pd.DataFrame(columns=COMPARISON))
+    results = PageData(pd.DataFrame(columns=COMPARISON))
     page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
     assert "<b>&'" not in page
     assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 15
@@ -282,7 +282,7 @@ def test_every_text_is_escaped() -> None:
 def test_the_chapters_of_twins(reports: Path) -> None:
     """Which model is the untaught twin is what params.yaml says."""
     tables = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
-    results = Results(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
+    results = PageData(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
     [_, of_twins] = chapters(results)
     assert any("calibration" in name for name in drawings(of_twins.parts))
     assert "better in 0 and the untaught one in 1" in str(of_twins.parts)

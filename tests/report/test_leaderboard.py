@@ -12,7 +12,7 @@ from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Answer
 from medprobe.report.leaderboard import Standing, leaderboard, standing
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 
 def row(benchmark: str, model: str, value: float, method: str = "fill_mask") -> dict[str, object]:
@@ -30,16 +30,16 @@ def compared(benchmark: str, a: str, b: str, difference: float, p: float) -> dic
     return {**dict.fromkeys(SIGNIFICANCE), **about}
 
 
-def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> Results:
+def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> PageData:
     names = dict.fromkeys(str(number_row["benchmark"]) for number_row in rows)
-    return Results(
+    return PageData(
         pd.DataFrame(rows, columns=COMPARISON),
         pd.DataFrame(tests, columns=SIGNIFICANCE),
         benchmarks=dict.fromkeys(names, METADATA),
     )
 
 
-def of_facts(table_results: Results, metric: str = "acc_at_1") -> Standing:
+def of_facts(table_results: PageData, metric: str = "acc_at_1") -> Standing:
     best_standing = standing(table_results, "facts", "full", metric)
     assert best_standing
     return best_standing

@@ -26,7 +26,7 @@ from medprobe.metrics.summary import summarise, weighted
 from medprobe.report import leaderboard, verdicts
 from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import differences, models
 from medprobe.report.verdicts import MARK, p_value
 
@@ -41,7 +41,7 @@ def values(numbers: Sequence[float], metric: str, subset: str = "full") -> pd.Da
     return pd.DataFrame({**about, "relation": "may_treat", metric: list(numbers)})
 
 
-def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object) -> Results:
+def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object) -> PageData:
     """The scores of systems and their paired tests, of a benchmark judged by this metric."""
     rows = []
     for (model, method), table in systems.items():
@@ -55,14 +55,14 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
         "significance": significance(tables, "facts", SCORING.params, 1),
         "benchmarks": {"facts": metadata},
     }
-    return Results(**{**provenance, **about})  # type: ignore[arg-type]
+    return PageData(**{**provenance, **about})  # type: ignore[arg-type]
 
 
 def hits(right: int, of: int) -> list[float]:
     return [1.0] * right + [0.0] * (of - right)
 
 
-def best(page_results: Results, metric: str = "acc_at_1", subset: str = "full") -> Standing:
+def best(page_results: PageData, metric: str = "acc_at_1", subset: str = "full") -> Standing:
     best_standing = standing(page_results, "facts", subset, metric)
     assert best_standing
     return best_standing
@@ -82,7 +82,7 @@ def counted(answers: int) -> dict[str, pd.DataFrame]:
     return {"facts": statistics(benchmark)}
 
 
-def facts() -> Results:
+def facts() -> PageData:
     """`one` leads `other`; a control, a variant that ranks fewer names, rewiring that moves little
     or nothing, ties that matter, and chance."""
     right = {

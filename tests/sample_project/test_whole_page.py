@@ -11,7 +11,7 @@ from helpers.toy_project import METADATA
 from helpers.toy_report import write_report
 from medprobe.core.tables import BASELINE
 from medprobe.report.page import chapters
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 
 @pytest.mark.slow
@@ -20,5 +20,7 @@ def test_the_chapters_of_twins(tmp_path: Path, tiny_model: Callable[[str], Path]
     reports = write_report(tmp_path, tiny_model("bert"))
     rows, tests = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
     models = rows[rows["model"] != BASELINE]
-    results = Results(models, tests, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
+    results = PageData(
+        models, tests, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"}
+    )
     check_snapshot("twins", chapters(results))

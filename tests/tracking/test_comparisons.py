@@ -9,7 +9,7 @@ from helpers.tracked_project import PARAMS
 from medprobe.core import places
 from medprobe.core.tables import Metadata
 from medprobe.tracking import comparisons, runs
-from medprobe.tracking.store import Content, Result
+from medprobe.tracking.store import Content, PendingRun
 
 VALUES = {"fill_mask": ("acc_at_1", 0.2), "mask_average": ("acc_at_1", 0.4)}
 COSTS = {"perplexity": ("perplexity", 40.0)}
@@ -27,7 +27,7 @@ def means(monkeypatch: pytest.MonkeyPatch, by_method: dict[str, tuple[str, float
         return pd.DataFrame([names | numbers]), metadata
 
     monkeypatch.setattr(runs, "scored_rows", scored_rows)
-    single = [Result("facts", "small", name, name, lambda: Content({})) for name in by_method]
+    single = [PendingRun("facts", "small", name, name, lambda: Content({})) for name in by_method]
     every = comparisons.results(single, PARAMS)
     [result] = [result for result in every if result.benchmark == comparisons.EVERY]
     return result.content()

@@ -19,7 +19,7 @@ from medprobe.tracking.store import (
     Content,
     Dataset,
     NotLogged,
-    Result,
+    PendingRun,
     connect,
     record,
 )
@@ -97,7 +97,7 @@ def test_a_store_that_cannot_be_used_is_one_line(
 ) -> None:
     damage()
     with pytest.raises(NotLogged, match=reason) as caught:
-        record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+        record(connect(), PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     line = str(caught.value)
     assert line.startswith("mlruns: not logged to MLflow: ")
     assert line.endswith("; `medprobe track` logs it later")
@@ -115,7 +115,7 @@ def test_a_server_that_is_not_reached_is_named_without_its_password(
 
 def test_an_error_in_what_is_logged_is_no_error_of_the_store(empty: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1 / 0})))
+        record(connect(), PendingRun("b", "m", "f", "key", lambda: Content({"a": 1 / 0})))
 
 
 def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
@@ -124,15 +124,15 @@ def test_a_run_that_was_stopped_half_way_does_not_count(empty: Path) -> None:
 
     client = connect()
     with pytest.raises(Exception, match="Invalid artifact path"):
-        record(client, Result("b", "m", "f", "key", broken))
-    assert record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
-    assert not record(client, Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+        record(client, PendingRun("b", "m", "f", "key", broken))
+    assert record(client, PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert not record(client, PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     assert sorted(run.info.status for run in runs("b")) == ["FINISHED", "KILLED"]
 
 
 def test_what_mlflow_cuts_is_whole_in_the_artefact(empty: Path) -> None:
     params = {f"p{number}": "x" * 7000 for number in range(150)}
-    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0}, params=params)))
+    record(connect(), PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0}, params=params)))
     (run,) = runs("b")
     assert len(run.data.params) == 2 + 150
     (file,) = Path("mlruns").rglob("lineage.json")
@@ -140,7 +140,7 @@ def test_what_mlflow_cuts_is_whole_in_the_artefact(empty: Path) -> None:
 
 
 def test_an_experiment_that_was_deleted_comes_back(empty: Path) -> None:
-    result = Result("b", "m", "f", "key", lambda: Content({"a": 1.0}))
+    result = PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0}))
     record(client := connect(), result)
     client.delete_experiment(client.get_experiment_by_name("b").experiment_id)
     record(client, result)
@@ -168,9 +168,9 @@ def test_a_run_is_current_when_it_is_finished(empty: Path) -> None:
     """Logging is killed before each call of MLflow, and what it left is superseded later."""
     content = Content({"a": 1.0}, children={"part": Content({"b": 2.0})}, files={"a.csv": "a\n1\n"})
     client, calls, ended = connect(), 0, False
-    record(client, Result("b", "m", "f", "key", lambda: content))
+    record(client, PendingRun("b", "m", "f", "key", lambda: content))
     while not ended:
-        result = Result("b", f"m{calls}", "f", "key", lambda: content)
+        result = PendingRun("b", f"m{calls}", "f", "key", lambda: content)
         try:
             record(DyingClient(client, calls), result)  # type: ignore[arg-type]
             ended = True
@@ -193,8 +193,8 @@ def test_a_run_is_current_when_it_is_finished(empty: Path) -> None:
 def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEDPROBE_EXPERIMENT_PREFIX", "team/")
     content = Content({"a": 1.0}, checkpoint=Dataset("outputs/models/m", "m1"))
-    assert record(connect(), Result("b", "m", "f", "key", lambda: content))
-    assert not record(connect(), Result("b", "m", "f", "key", lambda: content))
+    assert record(connect(), PendingRun("b", "m", "f", "key", lambda: content))
+    assert not record(connect(), PendingRun("b", "m", "f", "key", lambda: content))
     assert len(runs("team/b")) == 1
     assert connect().get_experiment_by_name("b") is None
 
@@ -208,7 +208,7 @@ def test_on_a_server_the_results_of_others_stay(
     monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
     for user in ("one", "other"):
         monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
-        result = Result("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
+        result = PendingRun("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
         assert record(connect(), result)
     assert {run.data.tags[STATE] for run in runs("b")} == {"current"}
     assert len(runs("b")) == 2
@@ -222,9 +222,9 @@ def test_an_experiment_of_dvc_logs_to_the_projects_store(
         copy.mkdir(parents=True)
         monkeypatch.chdir(copy)
         assert tracking_store.folder() == tmp_path / "mlruns"
-    record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    record(connect(), PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     monkeypatch.chdir(tmp_path)
-    assert not record(connect(), Result("b", "m", "f", "key", lambda: Content({"a": 1.0})))
+    assert not record(connect(), PendingRun("b", "m", "f", "key", lambda: Content({"a": 1.0})))
     (run,) = runs("b")
     assert run.info.artifact_uri.startswith((tmp_path / "mlruns/b").as_uri())
     assert not list((tmp_path / ".dvc").rglob("mlruns"))
@@ -237,7 +237,7 @@ def test_processes_that_start_together_make_one_store(empty: Path) -> None:
 
     def log(model: str) -> None:
         barrier.wait()
-        record(connect(), Result("b", model, "f", "key", lambda: Content({"a": 1.0})))
+        record(connect(), PendingRun("b", model, "f", "key", lambda: Content({"a": 1.0})))
 
     processes = [fork.Process(target=log, args=[name]) for name in ("first", "second")]
     for process in processes:

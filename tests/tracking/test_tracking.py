@@ -19,7 +19,16 @@ from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_model
 from medprobe.tracking import pages
-from medprobe.tracking.store import CURRENT, KEY, STATE, Content, NotLogged, Result, connect, record
+from medprobe.tracking.store import (
+    CURRENT,
+    KEY,
+    STATE,
+    Content,
+    NotLogged,
+    PendingRun,
+    connect,
+    record,
+)
 from tracking.test_store import runs
 
 # What a section adds to the runs of results; a project's own is found next to its params.yaml.
@@ -340,7 +349,7 @@ def test_runs_of_what_params_no_longer_name_are_marked_until_it_returns(store: P
 
 def test_a_benchmark_that_is_gone_has_no_address(store: Path) -> None:
     client = connect()
-    record(client, Result("old", "m", "f", "key", lambda: Content({"a": 1.0})))
+    record(client, PendingRun("old", "m", "f", "key", lambda: Content({"a": 1.0})))
     assert "old" in pages.addresses(client, "http://127.0.0.1:5000")
     track(PARAMS)
     assert [run.data.tags[STATE] for run in runs("old")] == ["gone"]

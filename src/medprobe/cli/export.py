@@ -27,7 +27,7 @@ from medprobe.metrics.results import (
     subsets,
 )
 from medprobe.pipeline.outputs import to_json
-from medprobe.report import results as page
+from medprobe.report import page_data
 from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
@@ -141,7 +141,7 @@ def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[
         subset = subsets(rows, metadata)[0]
         name = primary_metric(rows, metadata)
         means = select(rows, subset=subset, metric=name)
-        means = page.comparable(select_systems(means, main_variants(own)))
+        means = page_data.comparable(select_systems(means, main_variants(own)))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
@@ -183,7 +183,7 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     """Whether each model is not significantly above its control, as on the page; [models]."""
     names = rows.iloc[0][["benchmark", "subset", "metric"]]
     means = select(results.comparison, relation="macro", **names)
-    tables = page.Results(means[means["model"] != BASELINE], results.significance)
+    tables = page_data.PageData(means[means["model"] != BASELINE], results.significance)
     unbeaten = []
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])

@@ -24,7 +24,7 @@ from medprobe.report.numbers import (
     metric,
     metric_head,
 )
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.verdicts import (
     MARK,
     TITLES,
@@ -63,7 +63,7 @@ HEADS: Final = (
 class Standing:
     """The systems of a benchmark, subset and metric."""
 
-    results: Results
+    results: PageData
     benchmark: str
     subset: str
     metric: str
@@ -95,7 +95,7 @@ class Standing:
         return None
 
 
-def standing(results: Results, benchmark: str, subset: str, name: str) -> Standing | None:
+def standing(results: PageData, benchmark: str, subset: str, name: str) -> Standing | None:
     """Rank the systems by a metric; None where no system has it, or it has no better direction."""
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
     rows, better = results.representatives(rows), metric(name).better_on(subset)
@@ -105,7 +105,7 @@ def standing(results: Results, benchmark: str, subset: str, name: str) -> Standi
     return Standing(results, benchmark, subset, name, rows)
 
 
-def leaderboard(results: Results) -> list[Chapter]:
+def leaderboard(results: PageData) -> list[Chapter]:
     """The chapter before all others; empty if no benchmark has numbers."""
     rankings = [
         ranking for name in results.benchmarks if (ranking := _first_standing(results, name))
@@ -142,7 +142,7 @@ def _title(firsts: Mapping[str, list["First"]]) -> str:
     return f"{model} is significantly above its control on {count}"
 
 
-def answer(results: Results, benchmark: str) -> list[Block]:
+def answer(results: PageData, benchmark: str) -> list[Block]:
     """The sentence and the drawing of a benchmark; empty if it has no numbers."""
     ranking = _first_standing(results, benchmark)
     return [_answer(ranking, _first_by_model(ranking)), *legend()] if ranking else []
@@ -211,7 +211,7 @@ def _interval(ranking: Standing, row: pd.Series) -> str:
     return "" if pd.isna(row["low"]) else f"[{', '.join(ends)}]"
 
 
-def _first_standing(results: Results, benchmark: str) -> Standing | None:
+def _first_standing(results: PageData, benchmark: str) -> Standing | None:
     subset, name = results.main_subset(benchmark), results.primary(benchmark)
     return standing(results, benchmark, subset, name)
 
@@ -346,7 +346,7 @@ def _in_words(ranking: Standing, value: float) -> str:
     return format_value(ranking.metric, value).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _synthetic(results: Results) -> list[str]:
+def _synthetic(results: PageData) -> list[str]:
     """Which models only the sample world has taught."""
     models = sorted({*results.models} & results.invented)
     names = "all models" if models == results.models else ", ".join(models)

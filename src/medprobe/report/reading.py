@@ -14,12 +14,12 @@ from medprobe.metrics import FACTS
 from medprobe.metrics.results import COMPARISON, comparison, refusals
 from medprobe.metrics.significance import read_tests
 from medprobe.report import benchmark_numbers
+from medprobe.report.page_data import PageData, QueryPage
 from medprobe.report.queries import find_layout
-from medprobe.report.results import QueryPage, Results
 from medprobe.report.sections import find_sections
 
 
-def read_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
+def read_results(params: Params, paths: Mapping[str, list[Path]]) -> PageData:
     """Read the scores, the tests, and what is known of benchmarks and models.
 
     Args:
@@ -38,7 +38,7 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> Results:
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
     statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
     checkpoints = [places.MODELS / name for name in models]
-    results = Results(
+    results = PageData(
         comparison=with_names(scores, builders, text=text),
         baselines=with_names(baselines, builders, text=text),
         significance=read_tests(),
@@ -84,7 +84,7 @@ def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
     return "query 1" if is_named else str(first.query_id)
 
 
-def _note(benchmark: str, results: Results, not_asked: Mapping[Path, str]) -> list[str]:
+def _note(benchmark: str, results: PageData, not_asked: Mapping[Path, str]) -> list[str]:
     """Sentences on how the models were asked, and why some were not."""
     sentences = [text for part in find_sections() for text in part.notes(results, benchmark)]
     reasons = [reason for path, reason in not_asked.items() if path.stem == benchmark]

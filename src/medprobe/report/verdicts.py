@@ -20,7 +20,7 @@ from medprobe.metrics.results import CONTROLS, select
 from medprobe.metrics.significance import CHANCE, LEVEL, System
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 SLIGHT: Final = 0.0005  # a share below it is not worth a line
 MARK: Final = "†"  # not significant
@@ -63,7 +63,7 @@ def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
     """Find the test of two systems, or of one with itself on two subsets.
 
     Args:
-        tests: those of one subset and metric (`Results.tests`).
+        tests: those of one subset and metric (`PageData.tests`).
         a: a model and its method.
         b: the other model and its method.
 
@@ -114,13 +114,13 @@ def difference(name: str, test: Verdict | None, *, clear: bool | None = None) ->
     )
 
 
-def units(results: Results, benchmark: str) -> str:
+def units(results: PageData, benchmark: str) -> str:
     """What chance has drawn of a benchmark, in the plural."""
     cluster = results.benchmarks[benchmark].cluster
     return UNITS.get(cluster, f"values of {cluster}")
 
 
-def describe_interval(results: Results, benchmark: str, name: str) -> str:
+def describe_interval(results: PageData, benchmark: str, name: str) -> str:
     """Say what the intervals of a metric are, such as `95 % Wilson intervals over diseases`."""
     scale = {"share": "Wilson ", "log": "t-", "plain": "t-"}[metric(name).scale]
     of = " of the logarithm" if metric(name).logarithmic else ""
@@ -134,7 +134,7 @@ def describe_interval(results: Results, benchmark: str, name: str) -> str:
     return f"{100 * results.confidence:.0f} % {scale}intervals{of} {over}"
 
 
-def chance(results: Results, benchmark: str, subset: str, name: str) -> float | None:
+def chance(results: PageData, benchmark: str, subset: str, name: str) -> float | None:
     """Return what guessing reaches.
 
     It is macro acc@k of the benchmark's own names in random order, or what a metric says of itself.
@@ -166,7 +166,7 @@ class Control:
         return MARK if self.clear is False else ""
 
 
-def control(results: Results, system: pd.Series) -> Control | None:
+def control(results: PageData, system: pd.Series) -> Control | None:
     """Find the control of a system: its answers to other subjects, or the strongest one it has.
 
     Args:
@@ -208,7 +208,7 @@ def control(results: Results, system: pd.Series) -> Control | None:
     return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
-def baselines(results: Results, system: pd.Series) -> dict[str, float]:
+def baselines(results: PageData, system: pd.Series) -> dict[str, float]:
     """Return what is reached without looking at subjects, by title: orientation, not tested.
 
     Args:

@@ -23,7 +23,7 @@ from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.report.sections import find_sections
 from medprobe.tracking import runs
 from medprobe.tracking.headlines import MAIN, main_variant, select_means, word
-from medprobe.tracking.store import Content, Result
+from medprobe.tracking.store import Content, PendingRun
 
 EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
@@ -35,7 +35,7 @@ ABOUT_EVERY: Final = (
 LOGGED: Final = ("difference", "p")
 
 
-def results(single: Sequence[Result], params: Params) -> list[Result]:
+def results(single: Sequence[PendingRun], params: Params) -> list[PendingRun]:
     """List the runs over the results of single models; a run with new content has a new key.
 
     The paired tests are those of the stage `significance`, if it has run.
@@ -45,15 +45,15 @@ def results(single: Sequence[Result], params: Params) -> list[Result]:
     for benchmark, table in tests.groupby("benchmark"):
         key = make_key([], table_fingerprint(table), repr(params.score), params.seed)
         content = partial(_tests, str(benchmark), table, params)
-        entries.append(Result(str(benchmark), "all", "paired-tests", key, content))
+        entries.append(PendingRun(str(benchmark), "all", "paired-tests", key, content))
     for model in sorted({result.model for result in single}):
         own = [result for result in single if result.model == model]
         content = partial(_means, model, own, params)
-        entries.append(Result(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
+        entries.append(PendingRun(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
     if (values := _majority()) and single:
         key = make_key([], values)
         content = partial(Content, values, note="Each relation's best constant list of answers.")
-        entries.append(Result(EVERY, BASELINE, MAJORITY, key, content, about=ABOUT_EVERY))
+        entries.append(PendingRun(EVERY, BASELINE, MAJORITY, key, content, about=ABOUT_EVERY))
     for section in find_sections():
         entries += section.runs(single, params)
     return entries
@@ -70,7 +70,7 @@ def _majority() -> dict[str, float]:
     }
 
 
-def _means(model: str, results: Sequence[Result], params: Params) -> Content:
+def _means(model: str, results: Sequence[PendingRun], params: Params) -> Content:
     """Of each benchmark the main metric's mean over relations, under the model's best method."""
     tables, main_metrics = [], dict[str, str]()
     for result in results:
@@ -95,7 +95,7 @@ def _means(model: str, results: Sequence[Result], params: Params) -> Content:
     return Content(values, params=settings, files=files, note=note)
 
 
-def with_controls(single: Sequence[Result]) -> list[Result]:
+def with_controls(single: Sequence[PendingRun]) -> list[PendingRun]:
     """Add the differences to its control and to the best model to each result that has them.
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
@@ -133,7 +133,7 @@ def _gaps(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
     return gaps
 
 
-def make_key(used: Iterable[Result], *about: Any) -> str:
+def make_key(used: Iterable[PendingRun], *about: Any) -> str:
     """Return the key of a run: a hash of the keys of the results that it uses, and more."""
     content = [{result.name: result.key for result in used}, *about]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -34,7 +34,7 @@ from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swep
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
-from medprobe.tracking.store import Content, Dataset, Result
+from medprobe.tracking.store import Content, Dataset, PendingRun
 
 LAYOUT: Final = 6  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
@@ -43,10 +43,10 @@ UNTAGGED: Final = ("begin", "end", "key", "notes")  # of a result's record
 TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 
-def run_of_table(path: Path, params: Params) -> Result:
+def run_of_table(path: Path, params: Params) -> PendingRun:
     """The run of a prediction table."""
     model, method, benchmark = names(path)
-    return Result(
+    return PendingRun(
         benchmark,
         model,
         method,

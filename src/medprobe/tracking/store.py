@@ -72,12 +72,12 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What one model gave under one method on one benchmark.
+class PendingRun:
+    """A run that is logged unless the store has one of its key: of one result, or over several.
 
     Attributes:
         key: A hash of all that the content follows from.
-        content: Makes what the run holds; called only for a result that is not logged yet.
+        content: Makes what the run holds; called only where its key is not logged yet.
         late: Metrics that need the results of other stages, logged when they are there.
         about: What the benchmark is, in Markdown, for the experiment's description.
     """
@@ -183,7 +183,7 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 
 
 @usable()
-def record(client: "MlflowClient", result: Result) -> bool:
+def record(client: "MlflowClient", result: PendingRun) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
     The run is marked current when all of it is there. What a killed process left half-logged is
@@ -236,7 +236,7 @@ def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
     return str(experiment.experiment_id)
 
 
-def _runs(client: "MlflowClient", experiment: str, result: Result) -> "list[Run]":
+def _runs(client: "MlflowClient", experiment: str, result: PendingRun) -> "list[Run]":
     """The runs of a result's model and method; on a server, of this user alone."""
     tags = {"medprobe.role": "result", "model": result.model, "method": result.method}
     if os.environ.get(URI):
@@ -256,7 +256,7 @@ def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
         client.update_run(marked.info.run_id, name=name)
 
 
-def _log(client: "MlflowClient", experiment: str, result: Result) -> str:
+def _log(client: "MlflowClient", experiment: str, result: PendingRun) -> str:
     """Log a run and its children, and give its id. It is finished when all of it is there."""
     content = result.content()
     name = f"{result.model} · {result.method}"

@@ -30,7 +30,7 @@ from medprobe.extensions.families.sections.consistency import section
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import COMPARISON, score_table, to_rows
 from medprobe.metrics.significance import paired_table
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.tracking.headlines import headlines
 
 WORDINGS = ["original", "passive", "short"]
@@ -247,7 +247,7 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     comparison = pd.DataFrame(rows, columns=COMPARISON)
     numbers = headlines(comparison, METADATA, edges=False)
     assert numbers["more_consistency_families"] == 0.5
-    results = Results(comparison, benchmarks={"toy": METADATA})
+    results = PageData(comparison, benchmarks={"toy": METADATA})
     text = "\n".join(line for block in section(results, "toy") for line in lines(block))
     assert "it answers 100.0 % of the facts right under at least one" in text
     assert "and 50.0 % under all of them" in text

@@ -36,7 +36,7 @@ from medprobe.papers.context.sections.ucm import section
 from medprobe.report.blocks import Cell, drawings
 from medprobe.report.figures.rows import systems
 from medprobe.report.leaderboard import standing, table
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
 from report.test_queries import answers, benchmark, last_answers
@@ -81,12 +81,12 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     return folder, benchmark, scores
 
 
-def results(outputs: Outputs) -> Results:
+def results(outputs: Outputs) -> PageData:
     rows = [row for model in MODELS for row in of_model(outputs, model)]
     rows.append(
         ("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9, None)
     )
-    return Results(
+    return PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"context": context.METADATA, "medlama": METADATA},
         tables={"context-trajectory": moves(outputs)},
@@ -189,7 +189,7 @@ def test_accuracy_and_understanding_separate_different_models() -> None:
             ("target", "confuse", (0.2, 0.2)),
         )
     ]
-    report = Results(
+    report = PageData(
         comparison=pd.DataFrame([*rows, (*copied, None)], columns=COMPARISON),
         significance=pd.DataFrame(tests, columns=SIGNIFICANCE),
         benchmarks={"context": context.METADATA},
@@ -269,7 +269,7 @@ def test_numbers_in_print_are_next_to_ranks_by_decoding_alone() -> None:
         ("target/added:correct", "micro", "rc_target", -3.0),
     )
     rows = [row_of(*cell, method) for cell in cells for method in methods]
-    report = Results(
+    report = PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"context": context.METADATA},
         builders={"context": "context_notes"},
@@ -291,7 +291,7 @@ def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
         for subset, mean, metric in cells
     ]
     rows.append(row_of("target", "macro", "understand", 0.5))
-    report = Results(
+    report = PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON), benchmarks={"context": context.METADATA}
     )
     text = [line for block in section(report, "context") for line in lines(block)]
@@ -306,7 +306,7 @@ def test_accuracy_and_ucm_k_are_shown_by_part() -> None:
     ]
 
 
-def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> Results:
+def understood(target: Mapping[str, float], negative: Mapping[str, float], n: int = 40) -> PageData:
     """Models (`copy` is the control's) that understand these shares of triples, a step each."""
     systems = {}
     for model in target:

@@ -7,7 +7,7 @@ import pandas as pd
 from helpers.render_helpers import check_snapshot
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import calibration
 from report.test_calibration import Pair
 from report.test_calibration import results as results_by
@@ -20,7 +20,7 @@ CLASSIFIER = {  # method: value, low and high of the taught model, and of its tw
 }
 
 
-def results(**numbers: Pair) -> Results:
+def results(**numbers: Pair) -> PageData:
     """A taught model and its twin on one benchmark; `numbers` replace those of a method."""
     return results_by({**CLASSIFIER, **numbers}, ("f1", "top_1", "auc"))
 

@@ -14,7 +14,7 @@ from medprobe.papers.diskne.benchmarks import diskne
 from medprobe.papers.diskne.sections import f1
 from medprobe.report.blocks import Cell, Choice, drawings
 from medprobe.report.figures.rows import systems
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import SingleResult
 from medprobe.report.sections.models import breakdowns
 from report.test_queries import answers, benchmark, last_answers
@@ -36,7 +36,7 @@ def test_a_run_has_the_mean_losses_by_epoch(tmp_path: Path) -> None:
     }
 
 
-def results(tmp_path: Path) -> Results:
+def results(tmp_path: Path) -> PageData:
     """Two models on two categories; `mine` is one of the paper's, fine-tuned in two epochs."""
     values = {"macro": 0.5, "weighted": 0.25, "stroke": 0.125, "gout": 0.75}
     rows = [
@@ -53,7 +53,7 @@ def results(tmp_path: Path) -> Results:
         path.parent.mkdir(parents=True)
         columns = ["variant", "replicate", "target", "epoch", "train", "validation"]
         pd.DataFrame(curve, columns=columns).to_csv(path, index=False)
-    return Results(
+    return PageData(
         comparison=pd.DataFrame(rows, columns=COMPARISON),
         benchmarks={"diskne": diskne.METADATA, "facts": METADATA},
         builders={"diskne": "diskne_released", "facts": "medlama"},

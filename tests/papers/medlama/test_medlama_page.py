@@ -13,7 +13,7 @@ from helpers.toy_report import write_report
 from medprobe.metrics.results import COMPARISON
 from medprobe.papers.medlama.sections import sweeps
 from medprobe.report.page import chapters
-from medprobe.report.results import QueryPage, Results
+from medprobe.report.page_data import PageData, QueryPage
 from medprobe.report.sections import models, published
 from report.test_sentences import facts, hits, results, values
 
@@ -23,7 +23,7 @@ def test_the_chapters_of_a_paper_s_model() -> None:
     keys = ("facts", "full", "macro", "mine", "contrastive", "acc_at_1")
     counted = {"relation": ["treats", "causes", "all"], "queries": [1200, 34, 1234]}
     dropped = pd.DataFrame({"set": ["t-rex"], "rule": ["object_twice"], "dropped": [2951]})
-    results = Results(
+    results = PageData(
         comparison=pd.DataFrame([(*keys, 0.04, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
         benchmarks={"facts": METADATA},
         builders={"facts": "medlama_released"},

@@ -42,9 +42,9 @@ from medprobe.papers.template_free.sections.template_free import PREFIX, chapter
 from medprobe.pipeline import check
 from medprobe.pipeline.sample import sample
 from medprobe.report.blocks import Table, drawings
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.tracking import comparisons
-from medprobe.tracking.store import Content, Result
+from medprobe.tracking.store import Content, PendingRun
 
 SETS = [
     *("google-re-template", "google-re-free", "t-rex-template", "t-rex-free"),
@@ -168,7 +168,7 @@ def _answers(model: str, row: Any) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> PageData:
     folder = tmp_path_factory.mktemp("world")
     params = world(folder)
     predictions, benchmarks = folder / "predictions", folder / "benchmarks"
@@ -185,10 +185,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     sizes = {"good": 334_000_000, "poor": 109_000_000}
     tables = analyses(numbers, predictions, benchmarks, BUILDERS, params, parameters=sizes)
     real = {name: replace(module.METADATA, invented=False) for name, module in MODULES.items()}
-    return Results(numbers, benchmarks=real, builders=BUILDERS, tables=prefixed(tables))
+    return PageData(numbers, benchmarks=real, builders=BUILDERS, tables=prefixed(tables))
 
 
-def test_models_keep_their_ranks(results: Results) -> None:
+def test_models_keep_their_ranks(results: PageData) -> None:
     ranks = results.tables[f"{PREFIX}rankings"]
     assert ranks.groupby("model")["rank"].unique().map(list).to_dict() == {"good": [1], "poor": [2]}
     assert f"{PREFIX}displacement" not in results.tables  # of two models it says nothing
@@ -348,7 +348,7 @@ def test_of_two_perplexities_r_and_rho_are_one_number(hits: int, likely: int, ot
         assert row[f"{end}r_log"] == pytest.approx(row[f"{end}rho"], abs=1e-6, nan_ok=True)
 
 
-def test_parallel_differences_are_paired(results: Results) -> None:
+def test_parallel_differences_are_paired(results: PageData) -> None:
     table = results.tables[f"{PREFIX}parallel"]
     assert set(table["sentences"]) == {predicted.ALL}  # each prompt holds its subject
     table = table.set_index(["name", "model", "metric"])
@@ -385,7 +385,7 @@ def test_parallel_differences_of_a_group_are_those_of_its_models_mean(tmp_path: 
     }
 
 
-def test_perplexity_is_set_against_accuracy(results: Results) -> None:
+def test_perplexity_is_set_against_accuracy(results: PageData) -> None:
     indexed = results.tables[f"{PREFIX}correlation"].set_index(["kind", "over", "name"])
     assert indexed.loc[("template-free", "data sets", ""), "n"] == 6
     assert indexed.loc[("template-free", "models", "SQuAD"), "n"] == 2
@@ -430,7 +430,7 @@ def test_a_subset_that_no_data_set_has_is_refused() -> None:
         check.check(refused)
 
 
-def test_a_model_that_is_not_averaged_is_in_no_mean(results: Results, tmp_path: Path) -> None:
+def test_a_model_that_is_not_averaged_is_in_no_mean(results: PageData, tmp_path: Path) -> None:
     params = world(tmp_path)
     models = {"masked": {"good": {}, "poor": {"averaged": False}}}
     quiet = params.model_copy(update={"models": parse_section(Models, models, "params")})
@@ -462,7 +462,7 @@ def test_sentences_that_name_their_subject_are_compared_apart(tmp_path: Path) ->
     assert ("Google-RE", predicted.NAMED, "good") not in sizes.index  # all of them name it
 
 
-def test_overconfidence_counts_what_is_predicted(results: Results) -> None:
+def test_overconfidence_counts_what_is_predicted(results: PageData) -> None:
     shares = results.tables[f"{PREFIX}overconfidence"].set_index(["name", "model"])
     assert shares.loc[("SQuAD", "poor"), "distinct_at_1"] == pytest.approx(1 / 12)
     assert shares.loc[("SQuAD", "good"), "distinct_at_1"] == 1
@@ -480,7 +480,7 @@ def test_a_training_date_that_is_none_is_named(tmp_path: Path) -> None:
         cut_off(models, tmp_path / "benchmarks" / "lipid", ["good"])
 
 
-def test_the_chapter_shows_each_analysis_with_its_drawing(results: Results) -> None:
+def test_the_chapter_shows_each_analysis_with_its_drawing(results: PageData) -> None:
     [chapter_block] = chapter(results)
     assert len(chapter_block.parts) == 9  # nothing on the ranks of two models
     assert set(drawings(chapter_block.parts)) == {
@@ -502,7 +502,7 @@ def test_the_chapter_shows_pairs_within_a_kind_next_to_those_between() -> None:
     ranking = pd.DataFrame(rows, columns=["name", "model", "value", "rank"])
     tables = {"rankings": ranking, "displacement": pairs, "displacement-means": means}
     empty = pd.DataFrame(columns=COMPARISON)
-    [chapter_block] = chapter(Results(empty, tables=prefixed(tables)))
+    [chapter_block] = chapter(PageData(empty, tables=prefixed(tables)))
     [first] = chapter_block.parts
     assert set(drawings([first])) == {"template-free-rankings.svg"}
     [table] = [block for block in first.blocks if isinstance(block, Table)]
@@ -513,7 +513,7 @@ def test_the_chapter_shows_pairs_within_a_kind_next_to_those_between() -> None:
 
 
 def test_one_run_holds_all_tables_and_drawings(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: PageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     params = world(tmp_path)
     for name in ("predictions", "benchmarks"):
@@ -538,9 +538,9 @@ def test_one_run_holds_all_tables_and_drawings(
     assert run.key == other.key != newer.key
 
 
-def runs(params: Params, **keys: str) -> list[Result]:
+def runs(params: Params, **keys: str) -> list[PendingRun]:
     """The comparison's run, where there is one, over a result of each benchmark with this key."""
-    single = [Result(name, "good", "m", key, lambda: Content({})) for name, key in keys.items()]
+    single = [PendingRun(name, "good", "m", key, lambda: Content({})) for name, key in keys.items()]
     return [
         result for result in comparisons.results(single, params) if result.method == "comparison"
     ]
@@ -553,7 +553,7 @@ def test_without_any_data_set_there_is_no_analysis(tmp_path: Path) -> None:
 
 
 def test_no_data_no_chapter() -> None:
-    assert chapter(Results(pd.DataFrame(columns=COMPARISON))) == []
+    assert chapter(PageData(pd.DataFrame(columns=COMPARISON))) == []
 
 
 def test_the_published_tables_have_the_averages_that_the_paper_prints() -> None:
@@ -639,5 +639,5 @@ def test_of_four_models_no_rankings_are_compared() -> None:
             ]
         )
 
-    few = Results(pd.DataFrame(columns=COMPARISON), tables={f"{PREFIX}rankings": ranks("vwxy")})
+    few = PageData(pd.DataFrame(columns=COMPARISON), tables={f"{PREFIX}rankings": ranks("vwxy")})
     assert chapter(few) == []

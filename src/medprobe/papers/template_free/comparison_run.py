@@ -15,21 +15,21 @@ from medprobe.metrics.results import comparison
 from medprobe.papers.template_free.analyses.data_sets import data_sets
 from medprobe.papers.template_free.analyses.ranks import BETWEEN
 from medprobe.report.blocks import Chapter, drawings
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.tracking.comparisons import make_key
-from medprobe.tracking.store import Content, Result
+from medprobe.tracking.store import Content, PendingRun
 
 PREFIX: Final = "template-free-"  # of the names of tables
 ABOUT: Final = "Filled templates against natural sentences: do they measure the same?"
 
 
-Tables = Callable[[Results], dict[str, pd.DataFrame]]
-Chapters = Callable[[Results], list[Chapter]]
+Tables = Callable[[PageData], dict[str, pd.DataFrame]]
+Chapters = Callable[[PageData], list[Chapter]]
 
 
 def list_runs(
-    tables: Tables, chapters: Chapters, single: Sequence[Result], params: Params
-) -> list[Result]:
+    tables: Tables, chapters: Chapters, single: Sequence[PendingRun], params: Params
+) -> list[PendingRun]:
     """List the run, if data sets of the comparison were probed.
 
     Args:
@@ -46,10 +46,10 @@ def list_runs(
     used = [result for result in single if result.benchmark in builders]
     key = make_key(used, models, *settings)
     content = partial(_template_free, tables, chapters, builders, params)
-    return [Result("template-free", "all", "comparison", key, content, about=ABOUT)]
+    return [PendingRun("template-free", "all", "comparison", key, content, about=ABOUT)]
 
 
-def _template_free_builders(single: Sequence[Result]) -> dict[str, str]:
+def _template_free_builders(single: Sequence[PendingRun]) -> dict[str, str]:
     """The benchmarks that hold data sets of the template-free comparison, and their builders."""
     names = sorted({result.benchmark for result in single})
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
@@ -63,7 +63,7 @@ def _template_free(
     """All analyses of the scores in metrics/scores, as tables and drawings."""
     scores = comparison(places.SCORES)
     numbers = scores[scores["benchmark"].isin(builders)].reset_index(drop=True)
-    results = Results(numbers, builders=builders, params=params)
+    results = PageData(numbers, builders=builders, params=params)
     found = tables(results)
     analyses = {name.removeprefix(PREFIX): table for name, table in found.items()}
     files = {f"{name}.csv": csv_text(table) for name, table in analyses.items()}

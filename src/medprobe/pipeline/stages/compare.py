@@ -13,9 +13,9 @@ from medprobe.metrics.results import COMPARISON, prediction_tables, write_csv
 from medprobe.metrics.significance import READINGS
 from medprobe.report import benchmark_numbers, page
 from medprobe.report.page import write_page
+from medprobe.report.page_data import PageData
 from medprobe.report.queries import write_query_pages
 from medprobe.report.reading import read_results
-from medprobe.report.results import Results
 
 
 def compare(
@@ -52,7 +52,7 @@ def compare(
             write_query_pages(shown, folder / "queries", bar, executor, text=text)
 
 
-def _write_tables(results: Results, folder: Path) -> None:
+def _write_tables(results: PageData, folder: Path) -> None:
     counts = benchmark_numbers.rows(results.statistics, results.tokens)
     tables = {
         "comparison": pd.concat([results.comparison, results.baselines]).sort_values(

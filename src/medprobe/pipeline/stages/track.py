@@ -75,7 +75,7 @@ def _table(model: str, method: str, benchmark: str) -> Path:
     return places.PREDICTIONS / model / method / f"{benchmark}.parquet"
 
 
-def _log(title: str, results: Sequence[store.Result]) -> None:
+def _log(title: str, results: Sequence[store.PendingRun]) -> None:
     """Log results that the store does not have.
 
     Raises:

@@ -24,11 +24,11 @@ from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.report.blocks import Block, Chapter, Part, Table, anchor, drawings
 from medprobe.report.leaderboard import answer, leaderboard
 from medprobe.report.numbers import metric, metric_unit, table_of
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import find_sections
 
 
-def chapters(results: Results, executor: Executor = in_this_process) -> list[Chapter]:
+def chapters(results: PageData, executor: Executor = in_this_process) -> list[Chapter]:
     """Return all of the page but its head.
 
     These are the leaderboard, a chapter for each benchmark, and those across them. The executor
@@ -40,7 +40,7 @@ def chapters(results: Results, executor: Executor = in_this_process) -> list[Cha
     return [chapter for _, chapter_list in lists for chapter in chapter_list]
 
 
-def _chapter(results: Results, benchmark: str) -> list[Chapter]:
+def _chapter(results: PageData, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
     parts = [Part("", answer(results, benchmark))]
     parts += [part for section in find_sections() for part in section.show(results, benchmark)]
@@ -49,11 +49,11 @@ def _chapter(results: Results, benchmark: str) -> list[Chapter]:
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts, folds=True)]
 
 
-def _across_benchmarks(results: Results) -> list[Chapter]:
+def _across_benchmarks(results: PageData) -> list[Chapter]:
     return [chapter for section in find_sections() for chapter in section.chapters(results)]
 
 
-def render(results: Results, page_chapters: Sequence[Chapter]) -> str:
+def render(results: PageData, page_chapters: Sequence[Chapter]) -> str:
     """The page of these chapters as HTML. All texts are escaped."""
     return (
         environment()
@@ -117,7 +117,7 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(("?", ".", "!")) else ".")
 
 
-def _size(results: Results, benchmark: str) -> str:
+def _size(results: PageData, benchmark: str) -> str:
     """How large the main subset is, as it was probed; empty if it is not counted."""
     counted = results.statistics.get(benchmark, pd.DataFrame(columns=["subset"]))
     subset = results.main_subset(benchmark)
@@ -129,7 +129,7 @@ def _size(results: Results, benchmark: str) -> str:
     return f"Here: {single['queries'].sum():,} queries{relations} ({subset})."
 
 
-def _counts(results: Results) -> list[tuple[str, str]]:
+def _counts(results: PageData) -> list[tuple[str, str]]:
     table = results.comparison
     counts = [
         (table["model"].nunique(), "model"),
@@ -140,7 +140,7 @@ def _counts(results: Results) -> list[tuple[str, str]]:
     return [(f"{count:,}", noun + ("s" if count != 1 else "")) for count, noun in counts]
 
 
-def _metrics(results: Results) -> Table:
+def _metrics(results: PageData) -> Table:
     """The metrics on the page, with direction and source."""
     names = results.comparison["metric"].unique()
     rows = []
@@ -152,7 +152,7 @@ def _metrics(results: Results) -> Table:
 
 
 def write_page(
-    results: Results,
+    results: PageData,
     state: Sequence[str],
     runs: Mapping[str, pd.DataFrame],
     folder: Path,

@@ -18,7 +18,7 @@ from medprobe.core.plugins import find_plugins, load
 from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_table
 from medprobe.report.blocks import Chapter, Part
 from medprobe.report.figures.rows import Drawing
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 
 DEPTH: Final = 10  # ranked names of a query
 
@@ -110,12 +110,12 @@ class Section:
         chapters: further chapters, across benchmarks.
         notes: sentences at the start of a benchmark's chapter.
         tables: tables that the report has as CSV files, by the name of the file without `.csv`.
-            `show` and `chapters` find them in `Results.tables`.
+            `show` and `chapters` find them in `PageData.tables`.
         draw: the drawings of one result.
         inputs: further outputs that one result was made from, as DVC names them.
         series: numbers of one result by step, by name.
         runs: runs of MLflow over several results, from the results of single models
-            (`tracking.store.Result`).
+            (`tracking.store.PendingRun`).
         headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
             name of the main subset, and the means over relations of whole subsets.
         layout: of the query pages, for benchmarks whose predictions are no rankings of names.
@@ -123,10 +123,10 @@ class Section:
     """
 
     place: int
-    show: Callable[[Results, str], list[Part]] = lambda results, benchmark: []
-    chapters: Callable[[Results], list[Chapter]] = lambda results: []
-    notes: Callable[[Results, str], list[str]] = lambda results, benchmark: []
-    tables: Callable[[Results], dict[str, pd.DataFrame]] = lambda results: {}
+    show: Callable[[PageData, str], list[Part]] = lambda results, benchmark: []
+    chapters: Callable[[PageData], list[Chapter]] = lambda results: []
+    notes: Callable[[PageData, str], list[str]] = lambda results, benchmark: []
+    tables: Callable[[PageData], dict[str, pd.DataFrame]] = lambda results: {}
     draw: Callable[[SingleResult], Iterable[Drawing]] = lambda result: ()
     inputs: Callable[[SingleResult], list[str]] = lambda result: []
     series: Callable[[SingleResult], Mapping[str, Steps]] = lambda result: {}

@@ -18,7 +18,7 @@ from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
-from medprobe.report.results import HALF, Results
+from medprobe.report.page_data import HALF, PageData
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_value, verdict
 
@@ -60,7 +60,7 @@ class Counts(NamedTuple):
     untaught: int
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """All pairs with their dose-response, and a drawing for each method."""
     compared = pairs(results, benchmark)
     if compared.empty:
@@ -73,7 +73,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     )
 
 
-def pairs(results: Results, benchmark: str) -> pd.DataFrame:
+def pairs(results: PageData, benchmark: str) -> pd.DataFrame:
     """Compare each taught model with its twin under each method.
 
     Methods are judged by the benchmark's main metric; those that do not have it, by what stands for
@@ -154,7 +154,7 @@ def _outcome(compared: pd.DataFrame) -> str:
     )
 
 
-def _pairs(results: Results, compared: pd.DataFrame) -> Table:
+def _pairs(results: PageData, compared: pd.DataFrame) -> Table:
     """All pairs; the columns by times read only where the benchmark counts these."""
     body: list[list[str | Cell]] = []
     doses = [_doses(results, row) for row in compared.itertuples()]
@@ -184,7 +184,7 @@ def _better(row: Any) -> Cell:
     return Cell(f"{who.partition(':')[0]} {MARK}", note=evidence)
 
 
-def _doses(results: Results, row: Any) -> list[Cell]:
+def _doses(results: PageData, row: Any) -> list[Cell]:
     """Return the taught model's value by how often it has read the fact.
 
     The result has its twin's too, for facts that it has not read.
@@ -204,7 +204,7 @@ def _doses(results: Results, row: Any) -> list[Cell]:
     ]
 
 
-def _by_times(results: Results, benchmark: str, name: str, models: list[str]) -> pd.DataFrame:
+def _by_times(results: PageData, benchmark: str, name: str, models: list[str]) -> pd.DataFrame:
     """Rows of a metric over the first subset by `times` that the fact was read, in this order."""
     subset = results.main_subset(benchmark)
     rows = results.rows(benchmark, relation="micro", metric=name)
@@ -213,7 +213,7 @@ def _by_times(results: Results, benchmark: str, name: str, models: list[str]) ->
     return rows.sort_values("times", key=lambda names: names.map(first_number), kind="stable")
 
 
-def _drawings(results: Results, benchmark: str, compared: pd.DataFrame) -> list[Block]:
+def _drawings(results: PageData, benchmark: str, compared: pd.DataFrame) -> list[Block]:
     """Of each method's first variant: taught models and their twins by times read."""
     name = results.primary(benchmark)
     of_metric = compared[compared["metric"] == name]

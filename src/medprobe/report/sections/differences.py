@@ -9,7 +9,7 @@ from medprobe.metrics.pairs import MANY
 from medprobe.metrics.significance import LEVEL
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import p_cell, units
 
@@ -21,7 +21,7 @@ KINDS: Final = {  # of families: what their pairs are
 NEVER: Final = "∞"
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """The paired tests of the benchmark's main metric: counts by subset, and all pairs, folded."""
     name = results.primary(benchmark)
     tests = {

@@ -22,14 +22,14 @@ from medprobe.report.figures.rows import (
 )
 from medprobe.report.leaderboard import standing, table
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
-from medprobe.report.results import HALF, Results
+from medprobe.report.page_data import HALF, PageData
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import SLIGHT, chance, describe_interval
 
 TITLES: Final = {"read": "times read"}  # what a part of subsets is by, where its name says it not
 
 
-def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table]:
+def breakdowns(results: PageData, benchmark: str, subset: str) -> dict[str, Table]:
     """Return tables by what they are broken down by, such as "relation" or "answer length".
 
     There are none for fewer than two parts, or for more relations than can be read.
@@ -55,7 +55,7 @@ def breakdowns(results: Results, benchmark: str, subset: str) -> dict[str, Table
     }
 
 
-def _weak(results: Results, benchmark: str, subset: str) -> str:
+def _weak(results: PageData, benchmark: str, subset: str) -> str:
     """A sentence about the relations with too few answers to show anything by themselves."""
     statistics = results.statistics.get(benchmark)
     if statistics is None or "effective_answers" not in statistics:
@@ -92,7 +92,7 @@ BY: Final = "answer length"  # what these drawings, and a table of `breakdowns`,
 FEWEST_QUERIES: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
-def drawn(results: Results, benchmark: str) -> list[Drawing]:
+def drawn(results: PageData, benchmark: str) -> list[Drawing]:
     """For each method a drawing of its models over the bins of answer length.
 
     And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
@@ -159,7 +159,7 @@ CAPTION: Final = (
 )
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Return the main drawing of a benchmark, the best models by subset, and what each subset has.
 
     A subset has the drawings, the table of all metrics, and the main metric taken apart.
@@ -196,7 +196,7 @@ def _label(name: str) -> str | Cell:
     return Cell(title, note="models of one kind") if metric(name).within_kind else title
 
 
-def _rows(results: Results, benchmark: str, subset: str) -> pd.DataFrame:
+def _rows(results: PageData, benchmark: str, subset: str) -> pd.DataFrame:
     return without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
 
 
@@ -218,14 +218,14 @@ def _matters(rows: pd.DataFrame, name: str) -> bool:
     return bool((values[name] - values[checked]).abs().max() >= SLIGHT)
 
 
-def _main(results: Results, benchmark: str, rows: pd.DataFrame) -> str:
+def _main(results: PageData, benchmark: str, rows: pd.DataFrame) -> str:
     """The benchmark's main metric, or the first of the metrics that these rows have."""
     primary = results.primary(benchmark)
     return primary if primary in set(rows["metric"]) else next(iter(_names(rows)), "")
 
 
 def _drawn(
-    results: Results, benchmark: str, rows: pd.DataFrame, subset: str, name: str
+    results: PageData, benchmark: str, rows: pd.DataFrame, subset: str, name: str
 ) -> list[Drawing]:
     if not name:
         return []
@@ -253,7 +253,7 @@ def _drawn(
 
 
 def _best(
-    results: Results,
+    results: PageData,
     benchmark: str,
     title: str,
     lines: list[tuple[str | Cell, str, str]],
@@ -268,7 +268,7 @@ def _best(
     return [table(title, rankings)] if rankings else []
 
 
-def _all_metrics(results: Results, benchmark: str, subset: str) -> list[Block]:
+def _all_metrics(results: PageData, benchmark: str, subset: str) -> list[Block]:
     """Tables of the systems with the same metrics, for each mean; the best is first."""
     rows = without_sweeps(results.rows(benchmark, subset=subset))
     blocks: list[Block] = []
@@ -304,7 +304,7 @@ def _groups(rows: pd.DataFrame) -> list[list[str]]:
     return sorted(filter(None, lists), key=lambda names: order.index(names[0]))
 
 
-def _table(results: Results, rows: pd.DataFrame, names: list[str], caption: str) -> Table:
+def _table(results: PageData, rows: pd.DataFrame, names: list[str], caption: str) -> Table:
     """A row per system that has these metrics, and one for chance."""
     names = [name for name in names if name in set(rows["metric"])]
     benchmark, subset = rows["benchmark"].iloc[0], rows["subset"].iloc[0]

@@ -5,7 +5,7 @@ from typing import Any, Final
 from medprobe.core.papers import Paper, place, published
 from medprobe.report.blocks import Cell, Links, Part, Table, paragraph, part
 from medprobe.report.numbers import MISSING, metric, with_deviation
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 
 TITLE: Final = "Compared with the published numbers"
@@ -17,7 +17,7 @@ CAPTION: Final = (
 )
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """A table of measured and published numbers; empty if no model is a published one."""
     rows = results.rows(benchmark)
     rows = rows[rows["model"].isin(results.published)]
@@ -65,7 +65,7 @@ def _numbers(score: Any, printed: float, spread: float | None, data: str) -> lis
     ]
 
 
-def data_note(results: Results, benchmark: str, subset: str, paper: Paper) -> str:
+def data_note(results: PageData, benchmark: str, subset: str, paper: Paper) -> str:
     """Say whether a subset has as many queries and relations as the paper counts."""
     if results.benchmarks[benchmark].invented:
         return INVENTED

@@ -2,11 +2,11 @@
 
 from medprobe.core import places
 from medprobe.report.blocks import Links, Part, paragraph, part
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Return a link to the benchmark's page of queries, if it has one.
 
     The text says where the answers are that are not on it.

@@ -10,13 +10,13 @@ from medprobe.report.blocks import Block, Part, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import table_of
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 
 LONG: Final = 12  # rows; a longer table opens by a click
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Return the benchmark's own table of statistics.
 
     It comes with the counts in print, what its rules left out, and its answers by tokenizer.
@@ -48,7 +48,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     )
 
 
-def _printed(results: Results, benchmark: str) -> list[Block]:
+def _printed(results: PageData, benchmark: str) -> list[Block]:
     """The counts that the papers print of the benchmark's subsets, next to those here."""
     if results.benchmarks[benchmark].invented:
         return []

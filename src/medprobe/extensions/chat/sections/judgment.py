@@ -11,7 +11,7 @@ from medprobe.extensions.chat.metrics.judgment import reliability
 from medprobe.report.blocks import Part, folded, paragraph, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section, SingleResult, ranked_names
 
 COLUMNS: Final = ["model", "variant", "said", "true", "n"]
@@ -48,7 +48,7 @@ def draw(bins: pd.DataFrame, benchmark: str) -> list[Drawing]:
 CONSTANT: Final = {1.0: "every statement true", 0.0: "every statement false"}
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Systems that always give the same verdict, and a reliability diagram for each model.
 
     There is nothing where nothing was judged.
@@ -59,7 +59,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     return part("True or false", [*sentences, *drawings[:1]], folded("Others", drawings[1:]))
 
 
-def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
+def constant_verdicts(results: PageData, benchmark: str) -> Iterator[str]:
     """Name the systems that give each statement the same verdict, and the subsets where they do."""
     rows = results.rows(benchmark, relation="micro", metric="called_true")
     for share, verdict in CONSTANT.items():
@@ -76,7 +76,7 @@ def constant_verdicts(results: Results, benchmark: str) -> Iterator[str]:
                 )
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: PageData) -> dict[str, pd.DataFrame]:
     """Bins of P(true), by benchmark."""
     found = {f"{name}-reliability": table(results.systems(name)) for name in results.benchmarks}
     return {name: table for name, table in found.items() if len(table)}

@@ -1,11 +1,11 @@
 """A warning where a system leaves many queries unanswered, at the start of a chapter."""
 
 from medprobe.core.answers import WARNED
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 
 
-def notes(results: Results, benchmark: str) -> list[str]:
+def notes(results: PageData, benchmark: str) -> list[str]:
     """Warn of each system that leaves more than WARNED of a benchmark's queries unanswered."""
     rows = results.rows(benchmark, metric="unanswered", relation="micro")
     rows = rows[(rows["value"] > WARNED) & ~rows["subset"].str.contains("/")]

@@ -8,7 +8,7 @@ from medprobe.core.tables import is_families
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
 from medprobe.report.figures.rows import comparable, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric_head
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import p_cell
 
@@ -39,7 +39,7 @@ BY_PART: Final = (
 )
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Agreement by kind of change, and the numbers of each wording and kind of name.
 
     There is nothing where a benchmark has no families.

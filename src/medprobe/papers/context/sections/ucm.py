@@ -16,7 +16,7 @@ from medprobe.papers.context.rank_changes import SERIES, SHARES
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Layout, Section, SingleResult
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
@@ -90,7 +90,7 @@ BOTH_TEXT: Final = (
 )
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """The chapter's parts; empty without rank changes."""
     rows = _sort_models(ucm.select_variants(results.rows(benchmark)))
     if rows.empty:
@@ -134,7 +134,7 @@ def _sort_models(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[places.sort_values(kind="stable").index]
 
 
-def _understand_tests(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+def _understand_tests(results: PageData, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """Understand around both centres, and the tests of each model with itself and the control."""
     whole = rows[(rows["relation"] == "macro") & (rows["metric"] == NAME)]
     values = whole.set_index(["model", "subset"])["value"]
@@ -177,7 +177,7 @@ def _accuracy(rows: pd.DataFrame) -> list[Block]:
     return [Table(["model", *wide], body, caption)] if body else []
 
 
-def _pairs_told_apart(results: Results, benchmark: str, rows: pd.DataFrame) -> list[Block]:
+def _pairs_told_apart(results: PageData, benchmark: str, rows: pd.DataFrame) -> list[Block]:
     """How many pairs of models accuracy with context and each share tell apart."""
     measured = ucm.label_columns(rows[rows["model"] != CONTROL])
     pairs = [*combinations(sorted({*_systems(measured).values()}), 2)]
@@ -264,7 +264,7 @@ def _shares(rows: pd.DataFrame, keys: list[str]) -> list[Block]:
     return [Table(heads, body, "UCM_m, per cent; micro: the mean over all steps")] if body else []
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: PageData) -> dict[str, pd.DataFrame]:
     """The ranks of one context's entities from step to step, by benchmark."""
     found = {
         f"{name}-trajectory": ucm.rank_table(

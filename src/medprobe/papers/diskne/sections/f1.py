@@ -20,7 +20,7 @@ from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, par
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, metric, with_deviation
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Layout, Section, SingleResult, Steps
 
 LABELS: Final = ("no", "yes")
@@ -114,7 +114,7 @@ RANKED: Final = ("top_1", "auc")
 WIDE: Final = 5  # models that are columns; if there are more, they are rows
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """Return the tables of F1, or nothing if no F1 was measured.
 
     They have both means of every category and variant and of rare and common diseases, F1 of every
@@ -149,7 +149,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     ]
 
 
-def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[Block]:
+def _means(results: PageData, rows: pd.DataFrame, heads: dict[str, str]) -> list[Block]:
     """The table of each mean over diseases, of which one is shown."""
     tables = {
         str(mean): _table(results, group, heads)
@@ -158,7 +158,7 @@ def _means(results: Results, rows: pd.DataFrame, heads: dict[str, str]) -> list[
     return [Choice("Mean", tables)] if tables else []
 
 
-def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
+def _table(results: PageData, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     """A metric of each model, a line for each value of the columns `keys` (column: its heading)."""
     title = metric(rows["metric"].iloc[0]).title
     cells = {row.Index: _cell(results, row) for row in rows.itertuples()}
@@ -178,7 +178,7 @@ def _table(results: Results, rows: pd.DataFrame, keys: dict[str, str]) -> Table:
     return Table([*keys.values(), *models], body, caption)
 
 
-def _cell(results: Results, row: Any) -> Cell:
+def _cell(results: PageData, row: Any) -> Cell:
     """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
     text = with_deviation(row.metric, row.value, row.std)
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
@@ -190,7 +190,7 @@ def _cell(results: Results, row: Any) -> Cell:
     return Cell(text, row.value)
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: PageData) -> dict[str, pd.DataFrame]:
     """Losses by epoch, by benchmark."""
     found = {f"{name}-curves": table(results.systems(name)) for name in results.benchmarks}
     return {name: table for name, table in found.items() if len(table)}

@@ -24,11 +24,11 @@ from medprobe.papers.medlama.metrics.expert import (
 )
 from medprobe.report.blocks import Block, Cell, Part, Table, Tag, folded, paragraph, part
 from medprobe.report.numbers import MISSING, count, metric_cells, metric_head
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 from medprobe.tracking.comparisons import make_key
 from medprobe.tracking.headlines import legal
-from medprobe.tracking.store import Content, Dataset, Result
+from medprobe.tracking.store import Content, Dataset, PendingRun
 
 REPORTED: Final = ("acc_at_1", "acc_at_10", *(rating.name for rating in Expert.METRICS))
 QUESTIONS: Final = {  # about what raters rate
@@ -43,7 +43,7 @@ SCORES: Final = (
 )
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """For each evaluation: who rated how much, the systems' scores, agreement, confusion tables."""
     blocks = (
         [
@@ -74,7 +74,7 @@ def _progress(evaluation: Evaluation) -> Table:
     return Table(["rater", "rated", "given"], body, f"{size}. {QUESTIONS[evaluation.target]}")
 
 
-def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> list[Block]:
+def _scores(results: PageData, benchmark: str, evaluation: Evaluation) -> list[Block]:
     """The scores of each system, and what the papers print of models that are theirs."""
     rows = results.rows(
         benchmark, subset=f"{evaluation.subset}/{RATED}:{evaluation.name}", relation="micro"
@@ -89,7 +89,7 @@ def _scores(results: Results, benchmark: str, evaluation: Evaluation) -> list[Bl
 
 
 def _published(
-    results: Results, benchmark: str, subset: str
+    results: PageData, benchmark: str, subset: str
 ) -> tuple[list[list[str | Cell]], Iterable[str]]:
     """Lines of published numbers, and the notes on them."""
     lines: list[list[str | Cell]] = []
@@ -153,7 +153,7 @@ def _share(number: float, total: float) -> Cell:
     return Cell(f"{number:,.0f}  ({100 * number / total:.1f} %)", number)
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: PageData) -> dict[str, pd.DataFrame]:
     """Ratings against answers, and the agreement of raters, by evaluation."""
     found: dict[str, pd.DataFrame] = {}
     for benchmark in results.benchmarks:
@@ -164,7 +164,7 @@ def tables(results: Results) -> dict[str, pd.DataFrame]:
     return found
 
 
-def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
+def list_runs(single: Sequence[PendingRun], params: Params) -> list[PendingRun]:
     """List a run for each evaluation of a benchmark that was probed."""
     entries = []
     for benchmark in sorted({result.benchmark for result in single}):
@@ -172,7 +172,7 @@ def list_runs(single: Sequence[Result], params: Params) -> list[Result]:
         for folder in folders(places.BENCHMARKS / benchmark, params.benchmark_names):
             key = make_key(probed, fingerprint([folder]))
             content = partial(_ratings, benchmark, folder.name, params)
-            entries.append(Result(benchmark, "all", f"ratings-{folder.name}", key, content))
+            entries.append(PendingRun(benchmark, "all", f"ratings-{folder.name}", key, content))
     return entries
 
 

@@ -21,12 +21,12 @@ from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import cell, metric_head
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section, SingleResult, Steps
 from medprobe.report.verdicts import SIGNS, difference, verdict
 
 
-def section(results: Results, benchmark: str) -> list[Part]:
+def section(results: PageData, benchmark: str) -> list[Part]:
     """A table of rewired against original models, and a drawing for each sweep."""
     rows, about = results.rows(benchmark), results.benchmarks[benchmark]
     return part(
@@ -37,7 +37,7 @@ def section(results: Results, benchmark: str) -> list[Part]:
     )
 
 
-def _rewiring(results: Results, benchmark: str) -> list[Block]:
+def _rewiring(results: PageData, benchmark: str) -> list[Block]:
     """Each model before and after rewiring, with the paired test."""
     subset, name = results.main_subset(benchmark), results.primary(benchmark)
     rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)

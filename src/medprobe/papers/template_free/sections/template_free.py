@@ -29,7 +29,7 @@ from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, pa
 from medprobe.report.figures import plots
 from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING
-from medprobe.report.results import Results
+from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 from medprobe.report.verdicts import MARK, p_cell
 
@@ -89,7 +89,7 @@ VARIETY: Final = (
 )
 
 
-def chapter(results: Results) -> list[Chapter]:
+def chapter(results: PageData) -> list[Chapter]:
     """A chapter of its own; empty if no such data set was probed."""
     parts = [
         *_rankings(results),
@@ -108,7 +108,7 @@ def chapter(results: Results) -> list[Chapter]:
     return [Chapter("template-free", title, [about], parts)] if parts else []
 
 
-def _rankings(results: Results) -> list[Part]:
+def _rankings(results: PageData) -> list[Part]:
     ranks, moved = (results.tables.get(f"{PREFIX}{name}") for name in ("rankings", "displacement"))
     if ranks is None or moved is None:  # a ranking of a few models says nothing
         return []
@@ -125,7 +125,7 @@ def _rankings(results: Results) -> list[Part]:
     )
 
 
-def _groups(results: Results) -> list[Part]:
+def _groups(results: PageData) -> list[Part]:
     """Research question 3: groups of models, with the models by size."""
     means, models = (results.tables.get(f"{PREFIX}{name}") for name in ("groups", "models"))
     if models is None:
@@ -153,7 +153,7 @@ def _groups(results: Results) -> list[Part]:
     return part("Groups of models", blocks, folded("The models by size", [inventory]))
 
 
-def _answers_by_group(results: Results) -> list[Block]:
+def _answers_by_group(results: PageData) -> list[Block]:
     """Research questions 1 and 2 of each group of models."""
     moved, parallel = (
         results.tables.get(f"{PREFIX}{name}") for name in ("displacement-groups", "parallel-groups")
@@ -168,7 +168,7 @@ def _answers_by_group(results: Results) -> list[Block]:
     return blocks
 
 
-def _sizes(results: Results) -> list[Part]:
+def _sizes(results: PageData) -> list[Part]:
     """Pairs of a small and a large model."""
     table = results.tables.get(f"{PREFIX}sizes")
     if table is None:
@@ -183,7 +183,7 @@ def _sizes(results: Results) -> list[Part]:
     return part("Small and large models", [_table(pairs, formats, SIZES, **heads)])
 
 
-def _parallel(results: Results) -> list[Part]:
+def _parallel(results: PageData) -> list[Part]:
     table = results.tables.get(f"{PREFIX}parallel")
     if table is None:
         return []
@@ -218,7 +218,7 @@ def _facts(table: pd.DataFrame, caption: str) -> Table:
     return _table(table, formats, caption, **about)
 
 
-def _means(results: Results) -> list[Part]:
+def _means(results: PageData) -> list[Part]:
     """Each data set's means over models, and those that the paper prints."""
     table = results.tables.get(f"{PREFIX}means")
     if table is None:
@@ -241,7 +241,7 @@ def _means(results: Results) -> list[Part]:
 
 
 def _printed_mean(
-    results: Results, data: DataSet, method: str, metric: str, relation: str = "micro"
+    results: PageData, data: DataSet, method: str, metric: str, relation: str = "micro"
 ) -> float:
     """The mean over the paper's models as it is printed; none where the facts are invented."""
     about = results.benchmarks.get(data.benchmark)
@@ -257,7 +257,7 @@ def _notes(*places: str) -> list[Block]:
     return paragraph(*(note for place in places for note in tables[place].notes))
 
 
-def _perplexity(results: Results) -> list[Part]:
+def _perplexity(results: PageData) -> list[Part]:
     points, correlations = (
         results.tables.get(f"{PREFIX}{name}") for name in ("perplexity", "correlation")
     )
@@ -294,7 +294,7 @@ def _perplexity(results: Results) -> list[Part]:
     )
 
 
-def _templates(results: Results) -> list[Part]:
+def _templates(results: PageData) -> list[Part]:
     table = results.tables.get(f"{PREFIX}templates")
     if table is None:
         return []
@@ -318,7 +318,7 @@ def _templates(results: Results) -> list[Part]:
     return part("Template by template", [drawing, numbers], notes)
 
 
-def _overconfidence(results: Results) -> list[Part]:
+def _overconfidence(results: PageData) -> list[Part]:
     shares, often = (
         results.tables.get(f"{PREFIX}{name}") for name in ("overconfidence", "frequent")
     )
@@ -353,7 +353,7 @@ def _overconfidence(results: Results) -> list[Part]:
     )
 
 
-def _distractors(results: Results) -> list[Part]:
+def _distractors(results: PageData) -> list[Part]:
     table = results.tables.get(f"{PREFIX}distractors")
     if table is None:
         return []
@@ -379,7 +379,7 @@ def _distractors(results: Results) -> list[Part]:
     return part("The number of entities", [drawing, numbers])
 
 
-def _lipid(results: Results) -> list[Part]:
+def _lipid(results: PageData) -> list[Part]:
     """Its entities, its annotators, and which models may have read its sentences."""
     spread = {"mean": "prompts per entity, mean", "std": "deviation"}
     spread |= {"max": "maximum", "min": "minimum"}
@@ -439,7 +439,7 @@ def _cell(row: Mapping[Hashable, Any], name: str, form: str) -> str | Cell:
     return Cell(f"{text}  [{', '.join(interval)}]" if interval else text, float(value))
 
 
-def tables(results: Results) -> dict[str, pd.DataFrame]:
+def tables(results: PageData) -> dict[str, pd.DataFrame]:
     """All analyses, as CSV files `template-free-<name>`."""
     checkpoints = {
         places.MODELS / name: results.params.models.kind(name)

@@ -33,7 +33,7 @@ class QueryPage:
 
 
 @dataclass(frozen=True)
-class Results:
+class PageData:
     """The tables behind the page.
 
     `metrics/results.py` says what the columns of a comparison and of tests of significance are.
