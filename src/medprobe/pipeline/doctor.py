@@ -243,7 +243,7 @@ def _state(name: str, params: Params) -> str:
     folder = places.MODELS / name
     if not folder.is_dir():
         if name in params.folders and not params.folders[name].exists():
-            return f"missing, as is {params.folders[name]}, to make it from"
+            return "missing"
         return "missing: `medprobe repro` creates it"
     if model := backends.read_plugin_model(folder):
         can = f"backend {model.backend}, can {', '.join(model.abilities) or 'nothing'}"

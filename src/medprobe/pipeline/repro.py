@@ -165,4 +165,5 @@ def _dvc(arguments: list[str], variables: Mapping[str, str], group: int) -> None
         status = process.wait()
     if status:
         problem = f"a stage failed (see DVC's message above{KILLED})"
-        raise BadInput("dvc repro", problem, "fix it and run the command again")
+        remedy = "fix it, `medprobe doctor` names what is missing, and run the command again"
+        raise BadInput("dvc repro", problem, remedy)

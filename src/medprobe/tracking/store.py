@@ -11,6 +11,7 @@ until the result comes back. Child runs have the state of their parent.
 import json
 import logging
 import os
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -146,7 +147,7 @@ def usable() -> Iterator[None]:
         line = str(error).strip().partition("\n")[0] or type(error).__name__
         if uri := os.environ.get(URI):  # which may hold a password
             line = line.replace(uri.rstrip("/"), f"${URI}")
-        problem = f"not logged to MLflow: {line[:LONGEST_REASON]}"
+        problem = f"not logged to MLflow: {textwrap.shorten(line, LONGEST_REASON, placeholder=' …')}"
         where = f"${URI}" if uri else "mlruns"
         raise NotLogged(where, problem, "`medprobe track` logs it later") from error
 
