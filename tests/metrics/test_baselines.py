@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.benchmarks import find
-from medprobe.core import baselines
 from medprobe.core.benchmark_statistics import has_common_answer, statistics, weak_relations
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
+from medprobe.metrics import baselines
 
 RELEASED = Path(os.environ.get("MEDPROBE_RELEASED_DATA", ""), "medlama-released")
 

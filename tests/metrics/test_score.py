@@ -23,7 +23,7 @@ from medprobe.core.tables import read_predictions, read_table, write_predictions
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
-from medprobe.metrics.controls import above_control
+from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import (
     comparison,
     is_compared,

@@ -13,9 +13,8 @@ from helpers import ROOT
 from helpers.project import environment
 from medprobe.core.params import Params, load_params
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.artifacts import artifacts
+from medprobe.pipeline.dvc_yaml import artifacts, write_outdated
 from medprobe.pipeline.init import params_text
-from medprobe.pipeline.outdated import write_outdated
 
 SMALL = Params(
     train={"taught": {"kind": "masked", "corpus": "read"}},

@@ -23,19 +23,17 @@ from medprobe.core import places
 MESSAGE_MODULES = {"errors.py", "progress.py"}  # `code.MESSAGE_MODULES`
 # Of every command, for what is no number.
 COMMAND = {
-    "timings.py",
     "places.py",
     "cli",
     "check.py",
     "lineage.py",
-    "stage_inputs.py",
     "dvc_records.py",  # which stage a message names
     *MESSAGE_MODULES,
 }
 # By which `check.py` reads params.yaml; what these stages make follows from none of it.
 CHECKING = {("fetch", "plugins.py")}
 # By which a stage compares its code and libraries with what DVC has recorded.
-COMPARING = {"stage_code.py", "libraries.py", "code.py", "parts.py", "plugins.py"}
+COMPARING = {"stage_checks.py", "libraries.py", "code.py", "parts.py", "plugins.py"}
 NO_NUMBERS = {("medprobe", "check"), ("medprobe", "code")}  # commands from which no number follows
 OURS = {  # what stages leave beside their outputs, and why DVC need not know it
     "outputs/parts/*": "finished parts, from which a stopped stage goes on; safe to delete",

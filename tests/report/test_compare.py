@@ -16,14 +16,13 @@ from helpers.toy_report import PARAMS, write_report
 from medprobe.core import places
 from medprobe.core.papers import papers
 from medprobe.metrics.results import COMPARISON
-from medprobe.pipeline.stages.compare import compare
+from medprobe.pipeline.stages.compare import compare, with_names
 from medprobe.pipeline.stages.significance import significance
 from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, drawings
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.page_data import PageData
 from medprobe.report.queries import write_page_of_benchmark
-from medprobe.report.reading import with_names
 from medprobe.report.sections import published, statistics
 from medprobe.report.sections.models import breakdowns
 

@@ -6,8 +6,8 @@ import pandas as pd
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
-from medprobe.core.baselines import MAJORITY
 from medprobe.core.tables import BASELINE
+from medprobe.metrics.baselines import MAJORITY
 from medprobe.metrics.results import COMPARISON
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.report.blocks import Answer

@@ -22,9 +22,9 @@ from medprobe.engine.load import load
 from medprobe.pipeline.stages.train import train
 from medprobe.sample import corpus, training
 from medprobe.sample.architectures import IDENTITY_SCALE, POSITIONS, build_untrained, tokenizer
-from medprobe.sample.losses import LOSSES, _hidden, masked_loss
 from medprobe.sample.sentences import Sentence, batches, join, read, with_turns
 from medprobe.sample.settings import SampleSettings, TrainingRecipe
+from medprobe.sample.training import LOSSES, _hidden, masked_loss
 from medprobe.sample.world import build
 
 pytestmark = pytest.mark.slow
@@ -188,7 +188,7 @@ def test_masked_models_are_asked_for_the_last_name_of_cases() -> None:
 def test_texts_that_share_rows_are_learnt_from_as_if_each_had_its_own(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("medprobe.sample.losses.SHIFTED", 0.0)
+    monkeypatch.setattr("medprobe.sample.training.SHIFTED", 0.0)
     recipe = TrainingRecipe.model_validate({**TINY, "kind": kind, "layers": 2, "vocabulary": 300})
     texts = [path for path in Path("data/sample").glob("*-taught.txt")]
     pieces = tokenizer(recipe.kind, texts, recipe.vocabulary)

@@ -1,9 +1,11 @@
 """`medprobe ask` and `medprobe run`: probe a model at once, without the pipeline.
 
 `ask` is for one prompt, `run` for a benchmark. Both use the models and settings of a project, and
-record nothing.
+record nothing. A model or benchmark goes by its name in params.yaml, or by its path. An error says
+what is wrong with this argument, not what a project would have made of it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +15,14 @@ import pandas as pd
 
 from medprobe import methods
 from medprobe.benchmarks.table import METADATA
-from medprobe.cli.arguments import is_hub_name, is_path
 from medprobe.core import places
 from medprobe.core.answers import describe_unanswered
-from medprobe.core.baselines import MAJORITY, RANKED, majority
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import print_above
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata, check_prompts
-from medprobe.engine.formats import is_gguf
+from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
 from medprobe.library.probing import (
@@ -35,7 +35,8 @@ from medprobe.library.probing import (
 )
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.controls import with_controls
+from medprobe.metrics.baselines import MAJORITY, RANKED, majority
+from medprobe.metrics.pairs import with_controls
 from medprobe.metrics.results import (
     COMPARISON,
     CONTROLS,
@@ -55,6 +56,59 @@ from medprobe.report.verdicts import SHUFFLED_TITLE, TITLES, p_value
 
 MEAN: Final = "macro"
 GGUF_KINDS: Final[tuple[ModelKind, ...]] = ("causal", "chat")
+
+
+def _is_path(name: str) -> bool:
+    """Is it the folder of a checkpoint, or a GGUF file?"""
+    return Path(name).is_dir() or is_gguf(Path(name))
+
+
+def _is_hub_name(name: str) -> bool:
+    """Is it a model's name on the hub, `owner/name`, and no path?"""
+    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)) and not Path(name).parent.exists()
+
+
+def check_model(name: str) -> bool:
+    """Check a model's name or path; return whether it is a name that needs a project.
+
+    Raises:
+        BadInput: `name` is a file, a path to nothing, or a name where there is no project.
+    """
+    path = Path(name)
+    if _is_path(name) or _is_hub_name(name):
+        return False
+    if path.is_file():
+        problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
+        raise BadInput(name, problem, f"give {path.parent}")
+    if path.parts[1:]:
+        raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
+    if not places.PARAMS.is_file():
+        raise BadInput(name, "no such folder, and no params.yaml here that names a model")
+    return True
+
+
+def check_benchmark(name: str) -> bool:
+    """Check a benchmark's name or its facts; return whether it is a name, which needs a project.
+
+    Raises:
+        BadInput: `name` is a path to nothing, or a name where there is no project.
+    """
+    path = Path(name)
+    if path.suffix or path.parts[1:]:
+        check_path(path)
+    if path.is_file():
+        return False
+    if not places.PARAMS.is_file():
+        if path.is_dir():
+            return False
+        raise BadInput(name, "no such file, and no params.yaml here that names a benchmark")
+    return not path.is_dir()
+
+
+def check_path(path: Path, option: str = "") -> None:
+    """Raise BadInput where a path leads to nothing."""
+    if not path.exists():
+        raise BadInput(f"{option} {path}".strip(), "no such file", "correct its path")
 
 
 def ask(
@@ -303,7 +357,7 @@ def _model(name: str, method: str | None, params: Params) -> library.Model:
     """
     if method and is_gguf(Path(name)) and not {*GGUF_KINDS} & {*methods.find(method).KINDS}:
         raise methods.mismatch_error(method, name, "a GGUF file is a model that writes", GGUF_KINDS)
-    if is_path(name) or is_hub_name(name):
+    if _is_path(name) or _is_hub_name(name):
         model = library.load(name, offline=params.engine.offline, seed=params.seed)
         model.engine = params.engine
         return model

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from medprobe.core.baselines import MAJORITY
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE
 from medprobe.library.project import Results
 from medprobe.metrics import catalog
+from medprobe.metrics.baselines import MAJORITY
 from medprobe.metrics.results import (
     is_control,
     main_variants,

@@ -19,7 +19,8 @@ from click.shell_completion import CompletionItem
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
-from medprobe.pipeline import timings
+from medprobe.core.progress import record_time
+from medprobe.core.stage_checks import checked_code, unchanged_inputs
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
@@ -97,8 +98,6 @@ def _stage_command(plugin: Plugin) -> click.Command:
     assert run
 
     def stage(**options: Any) -> None:
-        from medprobe.core.stage_code import checked_code
-
         params = load_params(required=True)
         with checked_code(plugin.name, **uses()):
             run(params=params, **options)
@@ -160,7 +159,7 @@ class Commands(click.Group):
         try:
             with without_quotes(), _unchanged_inputs():
                 result = super().invoke(ctx)
-            timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
+            record_time(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
         except KeyboardInterrupt:
             click.echo("stopped; what was finished is kept", err=True)
@@ -177,8 +176,6 @@ def _unchanged_inputs() -> AbstractContextManager[None]:
     """What compares the inputs of a stage of dvc.yaml; nothing where DVC runs none."""
     if not (stage := os.environ.get("DVC_STAGE")):
         return nullcontext()
-    from medprobe.core.stage_inputs import unchanged_inputs  # imports YAML
-
     return unchanged_inputs(stage)
 
 

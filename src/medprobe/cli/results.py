@@ -54,7 +54,7 @@ def run(
     \b
     MODEL  a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     """
-    from medprobe.cli.arguments import check_benchmark, check_model, check_path
+    from medprobe.cli.ask import check_benchmark, check_model, check_path
     from medprobe.cli.ask import run as probe
 
     needs_project = [check_model(model), check_benchmark(benchmark)]
@@ -104,8 +104,8 @@ def ask(
     MODEL   a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     PROMPT  a text with one slot [Y]
     """
-    from medprobe.cli.arguments import check_benchmark, check_model
     from medprobe.cli.ask import ask as run
+    from medprobe.cli.ask import check_benchmark, check_model
 
     if benchmark and names:
         raise click.UsageError("expected: one of --benchmark and --names")

@@ -9,7 +9,7 @@ import click
 
 from medprobe.cli.group import example, main
 from medprobe.core import places
-from medprobe.core.stage_code import check_libraries, checked_code
+from medprobe.core.stage_checks import check_libraries, checked_code
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

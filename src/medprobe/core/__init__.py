@@ -3,5 +3,5 @@
 import time
 from typing import Final
 
-# When this process began to import the package, in nanoseconds since 1970 (`core.stage_code`).
+# When this process began to import the package, in nanoseconds since 1970 (`core.stage_checks`).
 IMPORT_TIME: Final = time.time_ns()

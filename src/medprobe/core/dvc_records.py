@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 LOCK: Final = Path("dvc.lock")
 DATA: Final = Path("data.dvc")
 TRIES: Final = 5  # readings of a file that DVC may be writing
@@ -80,6 +78,8 @@ def _records(file: Path) -> list[dict[str, Any]]:
 @lru_cache(maxsize=2)  # dvc.lock takes a fifth of a second
 def _mapping(text: str) -> dict[str, Any]:
     """A YAML mapping; empty where the text is none."""
+    import yaml  # which --help does not need
+
     try:
         content = yaml.load(text, yaml.CSafeLoader)
     except (ValueError, yaml.YAMLError):

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
+from medprobe.core.dvc_records import stage_of
+
 # May errors quote text of the data? On the command line only if `track.text` is true. This is a
 # context variable, since the readers that raise errors are far below the command that knows the
 # answer: as an argument it would pass through each reader, builder, validator and worker between.
@@ -100,7 +102,5 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def unusable(path: Path, problem: str) -> BadInput:
     """Return the error for an output that is missing or damaged: it names the stage to run."""
-    from medprobe.core.dvc_records import stage_of  # imports YAML
-
     command = " ".join(filter(None, ["dvc repro", stage_of(path)]))
     return BadInput(path, problem, f"run `{command}` to make it again")

@@ -1,16 +1,13 @@
 """The versions of the libraries that compute: those in requirements.lock and the installed ones."""
 
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 from medprobe.core.places import LIBRARIES
 
-PINNED: Final = re.compile(
-    r"([A-Za-z0-9][\w.-]*)(?:\[[^]]*\])?\s*==\s*([^\s;#\\]+)\s*(?:;([^#\\]*))?"
-)
 MISSING: Final = "none"
 
 
@@ -23,18 +20,16 @@ def pinned_versions(lock: Path = LIBRARIES) -> dict[str, str]:
     """
     if not lock.is_file():
         return {}
-    lines = map(PINNED.match, lock.read_text(encoding="utf-8").splitlines())
-    return {line[1]: line[2] for line in lines if line and (not line[3] or _applies(line[3]))}
+    from packaging.requirements import InvalidRequirement, Requirement
 
-
-def _applies(marker: str) -> bool:
-    """Whether a condition such as `sys_platform == "linux"` holds here."""
-    from packaging.markers import InvalidMarker, Marker
-
-    try:
-        return Marker(marker).evaluate()
-    except InvalidMarker:
-        return True
+    versions = {}
+    for line in lock.read_text(encoding="utf-8").splitlines():
+        with suppress(InvalidRequirement):  # a comment, a hash, an option of pip
+            found = Requirement(line.partition("#")[0].rstrip(" \\"))
+            for pin in found.specifier:
+                if pin.operator == "==" and (not found.marker or found.marker.evaluate()):
+                    versions[found.name] = pin.version
+    return versions
 
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
@@ -54,7 +49,7 @@ def differing_versions(lock: Path = LIBRARIES) -> dict[str, tuple[str, str]]:
     A build such as `2.13.0+cpu` is of the version 2.13.0, unless the lock names a build.
     """
     pinned = pinned_versions(lock)
-    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.stage_code`)
+    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.stage_checks`)
     installed = installed_versions(pinned)
     return {
         name: (version, installed[name])

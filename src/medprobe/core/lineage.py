@@ -10,12 +10,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import dvc_records
 from medprobe.core.files import replacing
+from medprobe.core.libraries import installed_versions
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
 
@@ -96,12 +96,7 @@ def record(path: Path, out: Path) -> dict[str, Any]:
 
 def environment() -> dict[str, str]:
     """Machine, device and versions of what computes."""
-    versions = {}
-    for name in LIBRARIES:
-        try:
-            versions[f"version.{name}"] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[f"version.{name}"] = UNKNOWN
+    versions = {f"version.{name}": text for name, text in installed_versions(LIBRARIES).items()}
     return {"python": platform.python_version(), "machine": platform.machine(), **versions}
 
 

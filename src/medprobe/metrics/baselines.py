@@ -1,24 +1,29 @@
-"""The scores of the baselines `majority`, `random_answer` and `chance` (`core.baselines`)."""
+"""What is reached without looking at a subject. It orients a reader, and is not tested.
+
+- `majority`: each relation's best constant list, counted on the benchmark and subset itself (a
+  majority baseline: Cao et al. 2021, section 3; Zhong et al. 2021, section 4). At acc@1 nothing
+  that ignores the subject can exceed it. It has seen the labels, which a model has not.
+- `random_answer`: a guess among the answers of the relation, all of them alike.
+- `chance`: a guess among the names that are ranked.
+
+Whether a model knows something about its subjects is tested against its own answers to other
+subjects (`core.shuffling`).
+"""
 
 import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from medprobe import metrics
-from medprobe.core.baselines import (
-    CHANCE,
-    MAJORITY,
-    RANDOM_ANSWER,
-    RANKED,
-    chance,
-    majority,
-    random_answer,
-)
+from medprobe.core.answers import find_rule, with_hits
+from medprobe.core.benchmark_statistics import KS, chance_of_hit, ranked_names
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import Accuracy
 from medprobe.metrics.results import read_scores, write_scores
@@ -32,8 +37,169 @@ from medprobe.metrics.summary import (
     summarise,
 )
 
+MAJORITY: Final = "majority"
+RANDOM_ANSWER: Final = "random_answer"
+CHANCE: Final = "chance"
+RANKED: Final = 10  # answers
+TIES: Final = 5  # names behind the last that equal it, as methods list them
 RANKING: Final = "accuracy"  # scores the majority, with all other scorers of its tables
 EXPECTED: Final = tuple(metric for metric in Accuracy.METRICS if metric.name.startswith("acc_at_"))
+
+
+class Query(NamedTuple):
+    """What a baseline knows of a query."""
+
+    id: str
+    answers: dict[str, str]  # by the benchmark's rule for equal answers, as they are spelled
+
+
+def majority(tables: BenchmarkTables, k: int, asked: BenchmarkTables | None = None) -> pd.DataFrame:
+    """List for each relation of a subset the answers that are right for the most queries.
+
+    Each next answer is right for the most queries that still have none (the greedy solution of
+    maximum coverage), so the list is at least as good as that of the most frequent answers.
+
+    Args:
+        tables: the benchmark.
+        k: how many answers are listed.
+        asked: the benchmark with those of its queries that predictions are for; all if None. What
+            is right is counted on all of them in any case.
+
+    Returns:
+        A prediction table. `score` is the share of the relation's queries that an answer adds.
+        Equal ones are in the order in which the benchmark first has them. The table is empty where
+        each relation has one answer, which a constant would always name.
+    """
+    normalise = find_rule(tables.normalise)
+    groups = _group_queries(tables.queries, ["subset", "relation"], normalise)
+    asked = asked or tables
+    wanted = {*asked.queries["query_id"]}
+    rows: list[dict[str, Any]] = []
+    if _have_choice(groups.values()):
+        for group in groups.values():
+            ranked = _rank_answers(group, k)
+            rows += [
+                {
+                    "variant": "",
+                    "replicate": "",
+                    "query_id": query.id,
+                    "rank": rank,
+                    "prediction": answer,
+                    "score": count / len(group),
+                }
+                for query in group
+                if query.id in wanted
+                for rank, (answer, count) in enumerate(ranked, start=1)
+            ]
+    columns = ["variant", "replicate", "query_id", "rank", "prediction", "score"]
+    return with_hits(pd.DataFrame(rows, columns=columns), asked)
+
+
+def _group_queries(
+    queries: pd.DataFrame, keys: list[str], normalise: Callable[[str], str]
+) -> dict[tuple[str, ...], list[Query]]:
+    """Group queries by their values of the columns `keys`, in the order of the table.
+
+    Of answers that are equal by the rule `normalise`, the first in the alphabet is the spelling.
+    """
+    groups: dict[tuple[str, ...], list[Query]] = {}
+    columns = (queries[name] for name in (*keys, "query_id", "answers"))
+    for *key, query_id, answers in zip(*columns, strict=True):
+        spellings: dict[str, str] = {}
+        for answer in sorted(set(answers)):
+            spellings.setdefault(normalise(answer), answer)
+        groups.setdefault(tuple(key), []).append(Query(query_id, spellings))
+    return groups
+
+
+def _rank_answers(queries: list[Query], k: int) -> list[tuple[str, int]]:
+    """The best constant list of a relation: each answer, and how many queries it adds."""
+    spellings: dict[str, str] = {}
+    holders: dict[str, set[int]] = {}
+    for place, query in enumerate(queries):
+        for text, answer in query.answers.items():
+            spellings.setdefault(text, answer)
+            holders.setdefault(text, set()).add(place)
+    counts = {text: len(places) for text, places in holders.items()}
+    left = {place for place, query in enumerate(queries) if query.answers}
+    ranked: list[tuple[str, int]] = []
+    while left and len(ranked) < k + TIES:
+        text = max(counts, key=counts.__getitem__)  # the first of equal ones
+        if len(ranked) >= k and counts[text] < ranked[k - 1][1]:
+            break
+        ranked.append((spellings[text], counts[text]))
+        for place in left & holders[text]:
+            for other in queries[place].answers:
+                counts[other] -= 1
+        left -= holders[text]
+    return ranked
+
+
+def _have_choice(groups: Iterable[list[Query]]) -> bool:
+    """Whether a relation has two answers at least."""
+    return any(len({text for query in group for text in query.answers}) > 1 for group in groups)
+
+
+def random_answer(tables: BenchmarkTables) -> pd.DataFrame:
+    """Expect acc@k where the distinct answers of each relation are in random order.
+
+    Where a benchmark draws queries, they are the answers that the relation has in the source.
+
+    Returns a table of expected values (`_expected`), empty where each relation has one answer.
+    """
+    normalise = find_rule(tables.normalise)
+    groups = _group_queries(tables.queries, ["subset", "relation"], normalise)
+    source = tables.others.get(RELATION_ANSWERS)
+    rows = []
+    if _have_choice(groups.values()):
+        for (_, relation), group in groups.items():
+            names = {text for query in group for text in query.answers}
+            if source is not None:
+                names |= {*map(normalise, source.loc[source["relation"] == relation, "name"])}
+            rows += [(query, Counter(names)) for query in group]
+    return _expected(rows)
+
+
+def chance(tables: BenchmarkTables) -> pd.DataFrame:
+    """Expect acc@k where the names that are ranked are in random order.
+
+    Returns a table of expected values (`_expected`), without queries for which no name is ranked.
+    """
+    normalise = find_rule(tables.normalise)
+    rows = []
+    for _, queries, candidates in tables.subsets():
+        ranked = ranked_names(tables, queries, candidates)
+        groups = _group_queries(queries, ["relation"], normalise)
+        for (relation,), group in groups.items():
+            names = Counter(map(normalise, ranked[relation]))
+            rows += [(query, names) for query in group if names]
+    return _expected(rows)
+
+
+def _expected(rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
+    """What a random order of names is expected to reach, for each query.
+
+    Args:
+        rows: each query, and how many of its names are equal by the benchmark's rule.
+
+    Returns:
+        A prediction table of the family `chance`: a row for each query and metric, with the name of
+        the metric as `prediction` and its expected value as `score`.
+    """
+    table = pd.DataFrame(
+        [
+            (query.id, sum(names[text] for text in query.answers), names.total())
+            for query, names in rows
+        ],
+        columns=["query_id", "right", "size"],
+    )
+    about = {"variant": "", "replicate": "", "prediction_id": "", "hit": False}
+    parts = []
+    for rank, k in enumerate(KS, start=1):
+        value = chance_of_hit(table["right"].to_numpy(), table["size"].to_numpy(), k)
+        name = f"acc_at_{k}"
+        parts.append(table[["query_id"]].assign(**about, rank=rank, prediction=name, score=value))
+    return pd.concat(parts, ignore_index=True).dropna(subset="score")
 
 
 def baselines_part(folder: Path, scoring: Scoring) -> Path:

@@ -22,7 +22,6 @@ from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs
 from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.outdated import CHANGED
 from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
@@ -63,7 +62,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
     written = pipeline.write(locks=False)
     _check_locks()
     paths = clean.leftovers()
-    notes = [*(f"{path}: regenerated, {CHANGED}" for path in written), *_notes(params)]
+    notes = [*(f"{path}: regenerated, {pipeline.CHANGED}" for path in written), *_notes(params)]
     missing = missing_sources(sources)
     complete = not missing and all(path.exists() for path in params.folders.values())
     if as_json:

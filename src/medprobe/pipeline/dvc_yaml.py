@@ -6,16 +6,21 @@ a list of the files that the stage imports, with their hashes; the stage `code` 
 project outside a clone, it is requirements.lock, which is written too, with the installed versions.
 For each plugin of another installed package, `plugins/<kind>/<name>.lock` has the version and a
 hash of its code. A plugin of the project itself is named by its files.
+
+`repro`, `plan` and `doctor` write dvc.yaml again where the code or params.yaml asks for another one
+(`write_outdated`). What it follows from is compared first, since to write it all methods are
+imported, for seconds.
 """
 
 import json
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from medprobe import benchmarks, methods
@@ -31,15 +36,28 @@ from medprobe.core.code import (
 )
 from medprobe.core.files import replacing
 from medprobe.core.libraries import MISSING, installed_versions
-from medprobe.core.params import MODEL_KINDS, find_settings, load_params
+from medprobe.core.params import MODEL_KINDS, Params, find_settings, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
-from medprobe.core.places import CHECKED, CODE, EXPECTATIONS, LIBRARIES, LOWER_CASE, NAMED
+from medprobe.core.places import (
+    CHECKED,
+    CODE,
+    EXPECTATIONS,
+    LIBRARIES,
+    LOWER_CASE,
+    MODELS,
+    NAMED,
+)
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
+from medprobe.core.progress import print_above
 from medprobe.gate.suites import folders, plugins_of
-from medprobe.pipeline.artifacts import artifacts
+from medprobe.sample.settings import find_recipe
 
 PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
+MARK: Final = "# Written by `medprobe pipeline`"  # begins the template
+CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
+AT_ONCE: Final = ("benchmarks", "methods", "metrics")  # kinds of plugins that it names one by one
+CHANGED: Final = "because the code or params.yaml changed"
 TOOLS: Final = "requirements-tools.lock"  # versions of the libraries that check, draw and log
 DEVELOPING: Final = re.compile(r"""extra == ["'](dev|serve|site)["']""")  # extras without results
 WIDTH: Final = 100
@@ -71,6 +89,40 @@ def write(*, locks: bool = True) -> list[Path]:
         with replacing(path) as scratch:
             scratch.write_text(content, encoding="utf-8")
     return list(texts)
+
+
+def write_outdated(stages: Collection[str]) -> bool:
+    """Write dvc.yaml again if code or params.yaml asks for another one; return whether it did.
+
+    A dvc.yaml that `medprobe pipeline` did not write stays. So do locks: where another version is
+    installed, stages refuse to run until a person has run `medprobe pipeline`.
+
+    Args:
+        stages: The names of the stages that would run.
+    """
+    current = _read(PIPELINE) or ""
+    if not current.startswith(MARK) or not _may_differ(current, stages):
+        return False
+    written = write(locks=False)
+    for path in written:
+        print_above(f"{path}: regenerated, {CHANGED}")
+    return bool(written)
+
+
+def _may_differ(current: str, stages: Collection[str]) -> bool:
+    """Whether package, plugins or models to train may be other ones than at the last writing."""
+    if artifacts(load_params()) not in current:
+        return True
+    if any(stages and find_outside_plugins(kind) for kind in KINDS):
+        return True  # an edited one may read or need other things
+    named = (
+        plugin.lock or plugin.file
+        for kind in AT_ONCE
+        for plugin in find_outside_plugins(kind).values()
+    )
+    if not all(path and path.as_posix() in current for path in named):
+        return True
+    return _is_clone() and CODE_STAGE in stages
 
 
 def _read(path: Path) -> str | None:
@@ -127,6 +179,29 @@ def text() -> str:
     stages = BLOCK.findall(before.partition("\nstages:\n")[2])
     added = [stage for stage in stages if "cmd:" in stage and "medprobe " not in stage]
     return "".join([generated, OWN, *added, own])
+
+
+def artifacts(params: Params) -> str:
+    """Format the section `artifacts`: the models that a project trains, for DVC's model registry.
+
+    DVC has no `foreach` there, so that it names the models of params.yaml one by one.
+
+    Raises:
+        BadInput: a recipe is wrong.
+    """
+    entries: dict[str, dict[str, Any]] = {}
+    for name in (*params.train, *params.continued):
+        recipe, base = find_recipe(name, params)
+        start = f"{base}, trained further" if base else f"{recipe.kind} model, trained"
+        entries[name] = {
+            "path": (MODELS / name).as_posix(),
+            "type": "model",
+            "desc": f"{start} on the corpus {recipe.corpus}",
+        }
+    section = yaml.safe_dump(
+        {"artifacts": entries}, sort_keys=False, allow_unicode=True, width=1000
+    )
+    return f"# The models that the project trains (docs/how-to/dvc.md).\n{section}"
 
 
 def code_lists() -> dict[Path, str]:

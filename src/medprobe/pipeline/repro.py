@@ -21,7 +21,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.progress import print_above
 from medprobe.pipeline.clean import repair
-from medprobe.pipeline.outdated import write_outdated
+from medprobe.pipeline.dvc_yaml import write_outdated
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
 LOOKING: Final = "looking for stages that data, settings or code made stale"

@@ -10,9 +10,9 @@ from typing import Any, Final
 from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.pipeline import clean
+from medprobe.pipeline.dvc_yaml import CODE_STAGE, code_lists
 
 REMEDY: Final = f"`dvc add {places.DATA}` records them"
-CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,6 @@ def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
         made_again: whether the stage `code` will write the lists again.
     """
     if made_again:
-        from medprobe.pipeline.dvc_yaml import code_lists
-
         lists = {str(path.resolve()): text for path, text in code_lists().items()}
     else:
         lists = {str(path.resolve()): _text(path) for path in places.CODE.glob("*.txt")}

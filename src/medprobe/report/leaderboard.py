@@ -12,7 +12,7 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.baselines import MAJORITY
+from medprobe.metrics.baselines import MAJORITY
 from medprobe.report.blocks import Answer, Bar, Block, Cell, Chapter, Part, Table, folded, paragraph
 from medprobe.report.figures.plots import wrapped
 from medprobe.report.numbers import (

@@ -11,11 +11,11 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.baselines import MAJORITY, RANDOM_ANSWER
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
-from medprobe.metrics.controls import controls
+from medprobe.metrics.baselines import MAJORITY, RANDOM_ANSWER
+from medprobe.metrics.pairs import controls
 from medprobe.metrics.results import CONTROLS, select
 from medprobe.metrics.significance import CHANCE, LEVEL, System
 from medprobe.report.blocks import Cell

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.baselines import MAJORITY
 from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE, Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.controls import above_control
+from medprobe.metrics.baselines import MAJORITY
+from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.report.sections import find_sections
@@ -100,7 +100,7 @@ def with_controls(single: Sequence[PendingRun]) -> list[PendingRun]:
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
     `above_control` that to another control, `to_best` that to the best model under the method,
-    and `p_…` the corrected p (`metrics.controls.above_control`).
+    and `p_…` the corrected p (`metrics.pairs.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
         return list(single)

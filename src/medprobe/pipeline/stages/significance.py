@@ -9,7 +9,7 @@ from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
-from medprobe.metrics.controls import above_control
+from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.significance import READINGS, paired_tests
 

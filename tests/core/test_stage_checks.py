@@ -22,8 +22,7 @@ from medprobe.core.code import ROOT, closure, package_files
 from medprobe.core.errors import BadInput
 from medprobe.core.libraries import differing_versions
 from medprobe.core.parts import package_fingerprint
-from medprobe.core.stage_code import check_libraries, checked_code
-from medprobe.core.stage_inputs import named_inputs
+from medprobe.core.stage_checks import check_libraries, checked_code, named_inputs
 from medprobe.pipeline import dvc_yaml as pipeline
 
 BUILDER = '''
