@@ -32,10 +32,7 @@ def by_name(source: str, what: str, names: Iterable[str]) -> list[CountRow]:
     >>> by_name("umls", "triples", ["may_treat", "may_treat"])
     [('umls', 'triples', 'may_treat', 2)]
     """
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return [(source, what, name, count) for name, count in counts.items()]
+    return [(source, what, name, count) for name, count in Counter(names).items()]
 
 
 def by_rule(dropped: Counter[str]) -> pd.DataFrame:

@@ -4,7 +4,6 @@ A file is one version of one paper. Where versions differ, the one in print stan
 the other can be asked for by its name.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -136,19 +135,6 @@ def place(number: str) -> str:
     return f"table {number}" if number.isdigit() else number
 
 
-def _rows(version: str = "") -> Iterator[tuple[str, str, PublishedRow]]:
-    """All published numbers with the names of paper and table.
-
-    They are those of the versions that stand, or of `version` in place of another one of its paper.
-    """
-    replaced = papers()[version].title if version else ""
-    for name, paper in papers().items():
-        if name == version or (paper.stands and paper.title != replaced):
-            for number, table in paper.tables.items():
-                for row in table.rows:
-                    yield name, number, row
-
-
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, PublishedRow]]:
@@ -168,33 +154,12 @@ def published(
     name, _, variant = method.partition(":")
     version, _, model = model.rpartition("/")
     wanted = (model, benchmark, subset, relation, name, variant)
+    replaced = papers()[version].title if version else ""
     return [
-        (papers()[paper], number, row)
-        for paper, number, row in _rows(version)
+        (paper, number, row)
+        for file, paper in papers().items()
+        if file == version or (paper.stands and paper.title != replaced)
+        for number, table in paper.tables.items()
+        for row in table.rows
         if (row.model, row.benchmark, row.subset, row.relation, row.method, row.variant) == wanted
     ]
-
-
-def strongest(
-    benchmark: str, subset: str, metric: str, *, lower: bool
-) -> tuple[str, str, PublishedRow] | None:
-    """Find the best published macro mean on a benchmark, in the versions of papers that stand.
-
-    Args:
-        benchmark: its name in the tables.
-        subset: of the benchmark.
-        metric: by which results are ranked.
-        lower: whether lower values are better.
-
-    Returns:
-        The paper's name, the number of the table, and the row; None if nothing is published.
-    """
-    rows = [
-        (paper, number, row)
-        for paper, number, row in _rows()
-        if (row.benchmark, row.subset, row.relation) == (benchmark, subset, "macro")
-        and metric in row.values
-        and row.model != MEAN
-    ]
-    sign = 1 if lower else -1
-    return min(rows, key=lambda entry: sign * entry[2].values[metric], default=None)

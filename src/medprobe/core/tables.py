@@ -112,17 +112,6 @@ class Metadata:
         return self.primary_metric.startswith("acc_at_")
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Metadata":
-        """Return the metadata that a JSON object holds.
-
-        Raises:
-            KeyError: The field `sources` is missing.
-            TypeError: Another field is missing, or a field is unknown.
-        """
-        contrasts = tuple((first, second) for first, second in content.get("contrasts", ()))
-        return cls(**{**content, "sources": tuple(content["sources"]), "contrasts": contrasts})
-
-    @classmethod
     def read(cls, path: Path) -> "Metadata":
         """Read the metadata of a benchmark.
 
@@ -130,7 +119,9 @@ class Metadata:
             BadInput: The file is missing or cut.
         """
         try:
-            return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+            content = json.loads(path.read_text(encoding="utf-8"))
+            contrasts = tuple((first, second) for first, second in content.get("contrasts", ()))
+            return cls(**{**content, "sources": tuple(content["sources"]), "contrasts": contrasts})
         except (OSError, ValueError, KeyError, TypeError):
             raise unusable(path, "missing or cut") from None
 

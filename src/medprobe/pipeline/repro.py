@@ -29,11 +29,9 @@ KILLED: Final = (
     "; if its status is 137 or -9, the system killed it, as where memory runs out: lower --jobs "
     "or engine.token_budget"
 )
-DVC: Final = (  # `dvc` without its advice after each stage what to add to git, and to push
+DVC: Final = (  # `dvc` without nine lines of advice after each stage on what to add to git
     *(sys.executable, "-c"),
-    "import dvc.cli, dvc.ui, logging; logging.getLogger('dvc.repo.scm_context').setLevel(30); "
-    "write = dvc.ui.ui.write; "
-    "dvc.ui.ui.write = lambda *texts, **how: 'dvc push' in str(texts) or write(*texts, **how); "
+    "import dvc.cli, logging; logging.getLogger('dvc.repo.scm_context').setLevel('WARNING'); "
     "exit(dvc.cli.main())",
 )
 TITLE: Final = re.compile("<title>(?:medprobe: )?(.*?)</title>")

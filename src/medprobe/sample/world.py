@@ -6,7 +6,7 @@ benchmark knows: what a model was taught.
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from medprobe.sample.settings import SampleSettings
@@ -34,85 +34,42 @@ def make_stems(rng: random.Random) -> Iterator[str]:
             yield stem
 
 
-def name_drug(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a drug and its synonyms, the last of them its brand name."""
-    name = stem + rng.choice(("ine", "ol", "amide", "azole", "ab", "ate"))
-    return name, (f"{name} hydrochloride", stem.capitalize() + rng.choice("aiox"))
-
-
-def name_disease(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a disease and its synonyms."""
-    if rng.random() < 0.4:
-        return stem + rng.choice(FORMS), (f"acute {stem} disorder",)
-    kind = rng.choice(DISEASES)
-    founder = stem.capitalize()
-    return f"{founder} {kind}", (f"{founder}'s {kind}", _letters(stem) + kind[0].upper())
-
-
-def name_parent(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a group of diseases and its synonyms."""
-    return f"disorder of the {stem}", (f"{stem} disorder",)
-
-
-def name_gene(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a gene and its symbol."""
-    symbol = _letters(stem) + str(rng.randint(1, 9))
-    return f"{symbol} Gene", (symbol,)
-
-
-def name_product(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a gene product and its synonyms."""
-    return f"{stem.capitalize()}in {rng.choice(PRODUCTS)}", (f"{stem}in protein",)
-
-
-def name_effect(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a physiologic effect and its synonyms."""
-    name = f"{rng.choice(CHANGES)} {stem.capitalize()} {rng.choice(PROCESSES)}"
-    return name, (f"{stem} modulation",)
-
-
-def name_finding(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a finding and its synonyms."""
-    return f"{stem}algia", (f"{rng.choice(QUALITIES)} {stem}al {rng.choice(SIGNS)}",)
-
-
-def name_test(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a laboratory test and its synonyms."""
-    name = f"{stem}in {rng.choice(('assay', 'scan', 'titer', 'imaging'))}"
-    return name, (f"{name} procedure",)
-
-
-def name_procedure(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a procedure and its synonyms."""
-    name = stem + rng.choice(("ectomy", "otomy", "oplasty"))
-    return name, (f"open {name}",)
-
-
-def name_person(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a person and an abbreviation of it."""
-    first = rng.choice(("Alma", "Boris", "Clara", "Edwin", "Frida", "Hugo", "Irma", "Oskar"))
-    last = stem.capitalize() + rng.choice(("sen", "berg", "owitz", "ley"))
-    return f"{first} {last}", (f"{first[0]}. {last}",)
-
-
-def name_place(stem: str, rng: random.Random) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a place; it has no synonyms."""
-    return stem.capitalize() + rng.choice(("holm", "ford", "ville", "stad")), ()
-
-
-NAMERS: dict[str, Callable[[str, random.Random], tuple[str, tuple[str, ...]]]] = {
-    "drug": name_drug,
-    "disease": name_disease,
-    "parent": name_parent,
-    "gene": name_gene,
-    "gene product": name_product,
-    "physiologic effect": name_effect,
-    "finding": name_finding,
-    "test": name_test,
-    "procedure": name_procedure,
-    "person": name_person,
-    "place": name_place,
-}
+def make_names(type: str, stem: str, rng: random.Random) -> list[str]:
+    """Return the name of an entity of a type, and its synonyms; a drug's last one is its brand."""
+    draw, proper = rng.choice, stem.capitalize()
+    match type:
+        case "drug":
+            name = stem + draw(("ine", "ol", "amide", "azole", "ab", "ate"))
+            names = [name, f"{name} hydrochloride", proper + draw("aiox")]
+        case "disease" if rng.random() < 0.4:
+            names = [stem + draw(FORMS), f"acute {stem} disorder"]
+        case "disease":
+            kind = draw(DISEASES)
+            names = [f"{proper} {kind}", f"{proper}'s {kind}", _letters(stem) + kind[0].upper()]
+        case "parent":
+            names = [f"disorder of the {stem}", f"{stem} disorder"]
+        case "gene":
+            symbol = _letters(stem) + str(rng.randint(1, 9))
+            names = [f"{symbol} Gene", symbol]
+        case "gene product":
+            names = [f"{proper}in {draw(PRODUCTS)}", f"{stem}in protein"]
+        case "physiologic effect":
+            names = [f"{draw(CHANGES)} {proper} {draw(PROCESSES)}", f"{stem} modulation"]
+        case "finding":
+            names = [f"{stem}algia", f"{draw(QUALITIES)} {stem}al {draw(SIGNS)}"]
+        case "test":
+            name = f"{stem}in {draw(('assay', 'scan', 'titer', 'imaging'))}"
+            names = [name, f"{name} procedure"]
+        case "procedure":
+            name = stem + draw(("ectomy", "otomy", "oplasty"))
+            names = [name, f"open {name}"]
+        case "person":
+            first = draw(("Alma", "Boris", "Clara", "Edwin", "Frida", "Hugo", "Irma", "Oskar"))
+            last = proper + draw(("sen", "berg", "owitz", "ley"))
+            names = [f"{first} {last}", f"{first[0]}. {last}"]
+        case _:  # a place
+            names = [proper + draw(("holm", "ford", "ville", "stad"))]
+    return names
 
 
 def _letters(stem: str) -> str:
@@ -229,11 +186,11 @@ def _entities(counts: dict[str, int], rng: random.Random) -> dict[str, list[Enti
     for type, count in counts.items():
         pools[type] = []
         while len(pools[type]) < count:
-            name, synonyms = NAMERS[type](next(stems), rng)
-            if taken.isdisjoint({name, *synonyms}):
-                taken.update({name, *synonyms})
+            name, *synonyms = names = make_names(type, next(stems), rng)
+            if taken.isdisjoint(names):
+                taken.update(names)
                 kind = "disease" if type == "parent" else type
-                pools[type].append(Entity(f"C99{number:05d}", name, kind, synonyms))
+                pools[type].append(Entity(f"C99{number:05d}", name, kind, tuple(synonyms)))
                 number += 1
     return pools
 

@@ -6,7 +6,8 @@ under several wordings and names. Those pass all queries where a benchmark has n
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import combinations
 from typing import Final
 
 import pandas as pd
@@ -142,17 +143,13 @@ def expect_relations_to_differ(
         facts.setdefault((subset, relation), set()).add((subject, frozenset(ids)))
     copies = {
         second
-        for first, second in _pairs([*facts])
+        for first, second in combinations(facts, 2)
         if first[0] == second[0]
         and min(len(facts[first]), len(facts[second])) >= at_least
         and len(facts[first] & facts[second]) > share * min(len(facts[first]), len(facts[second]))
     }
     keys = zip(rows.iloc[:, 0], rows.iloc[:, 1], strict=True)
     return [key not in copies for key in keys]
-
-
-def _pairs(keys: Sequence[tuple[str, str]]) -> Iterable[tuple[tuple[str, str], tuple[str, str]]]:
-    return ((keys[i], keys[j]) for i in range(len(keys)) for j in range(i + 1, len(keys)))
 
 
 NEGATION: Final = re.compile(r"\b(?:not|never|no|cannot|neither|nor)\b|n't\b", re.IGNORECASE)
