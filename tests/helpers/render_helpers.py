@@ -9,8 +9,18 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from helpers import FIXTURES
-from medprobe.report.blocks import Answer, Block, Cell, Chapter, Choice, Folded, Links, Part, Table
-from medprobe.report.figures.rows import Drawing
+from medprobe.report.blocks import (
+    Answer,
+    Block,
+    Cell,
+    Chapter,
+    Choice,
+    Drawing,
+    Folded,
+    Links,
+    Part,
+    Table,
+)
 from medprobe.report.page import render
 from medprobe.report.page_data import PageData
 

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
+from medprobe.report.blocks import Drawing
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 
 
 def test_every_point_has_its_name_and_numbers_in_the_file() -> None:

@@ -15,7 +15,7 @@ from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring, catalog
-from medprobe.metrics.results import COMPARISON, to_rows
+from medprobe.metrics.results import COMPARISON, to_rows, without_repeats
 from medprobe.metrics.significance import (
     LEVEL,
     SIGNIFICANCE,
@@ -24,7 +24,6 @@ from medprobe.metrics.significance import (
 )
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.report import leaderboard, verdicts
-from medprobe.report.figures.rows import without_repeats
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import differences, models

@@ -45,11 +45,11 @@ from medprobe.metrics.results import (
     select,
     select_systems,
     to_rows,
+    without_repeats,
 )
 from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
-from medprobe.report.figures.rows import without_repeats
 from medprobe.report.numbers import format_difference, format_value, format_without_unit
 from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import SHUFFLED_TITLE, TITLES, p_value

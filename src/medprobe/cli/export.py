@@ -25,10 +25,10 @@ from medprobe.metrics.results import (
     select,
     select_systems,
     subsets,
+    without_sweeps,
 )
 from medprobe.pipeline.outputs import to_json
 from medprobe.report import page_data
-from medprobe.report.figures.rows import without_sweeps
 from medprobe.report.numbers import format_value
 from medprobe.report.numbers import metric as about
 from medprobe.report.verdicts import control, verdict

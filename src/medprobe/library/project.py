@@ -11,10 +11,10 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_predictions, read_table
 from medprobe.metrics import catalog
-from medprobe.metrics.results import comparison, select
+from medprobe.metrics.results import comparison, select, without_sweeps
 from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.report.blocks import Drawing
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing, without_sweeps
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ CONTROLS: Final = {  # variants that know nothing, in words; and `shuffled`
     "copy": "copying the context's names",
     "always-true": "always saying true",
 }
+KEYS: Final = [name for name in COMPARISON[:6] if name != "method"]
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
@@ -257,6 +258,49 @@ def is_control(method: str) -> bool:
     """
     variant = method.partition(":")[2]
     return variant in CONTROLS or is_shuffled(variant)
+
+
+def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods' main variants and named ones, without the settings of sweeps."""
+    return rows[rows["method"].map(sweep).isna()]
+
+
+def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of methods that ask a model, without the controls that know nothing."""
+    return rows[~rows["method"].map(is_control).astype(bool)]
+
+
+def comparable(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select rows of methods that rank all of a benchmark's own names.
+
+    The settings of sweeps, controls, and variants that rank other names are left out.
+    """
+    rows = without_controls(without_sweeps(rows))
+    if rows.empty:  # such a column has no texts to divide
+        return rows
+    return rows[~rows["method"].str.partition(":")[2].isin(OTHER_NAMES)]
+
+
+def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
+    """Leave out variants of a method whose numbers are digit for digit those of another variant.
+
+    Args:
+        rows: of the comparison of one benchmark. Variants are compared in all of them.
+    """
+    firsts: dict[tuple[str, str], str] = {}
+    numbers = rows.drop(columns="method").sort_values(KEYS, kind="stable")
+    for method, of_method in numbers.groupby(rows["method"], sort=True):
+        key = str(method).partition(":")[0], str(of_method.to_numpy().tolist())
+        firsts.setdefault(key, str(method))
+    return rows[rows["method"].isin(firsts.values())]
+
+
+def by_value(rows: pd.DataFrame, column: str, *, lower: bool) -> pd.DataFrame:
+    """Sort rows by the best value of each name in a column, then by value, the best first."""
+    values = rows.groupby(column)["value"].agg("min" if lower else "max")
+    order = values.sort_values(ascending=lower, kind="stable").index
+    rows = rows.sort_values("value", ascending=lower, kind="stable")
+    return rows.sort_values(column, key=lambda names: names.map(order.get_loc), kind="stable")
 
 
 def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:

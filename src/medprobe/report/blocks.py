@@ -3,8 +3,34 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from xml.sax.saxutils import quoteattr
 
-from medprobe.report.figures.rows import Drawing
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawing, its name, and its caption, which is also what a screen reader says."""
+
+    name: str
+    plot: str  # of plots.py
+    caption: str
+
+    @property
+    def svg(self) -> str:
+        """The drawing as it is on the page and in its file."""
+        return self.plot.replace("<svg ", f"<svg aria-label={quoteattr(self.caption)} ", 1)
+
+    @property
+    def file(self) -> str:
+        """The name of its file.
+
+        >>> Drawing("medlama-contrastive:original-lengths", "<svg/>", "").file
+        'medlama-contrastive-original-lengths.svg'
+        """
+        return re.sub(r"[^\w.-]+", "-", self.name) + ".svg"
+
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        return self.svg
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """All that the page shows, as finished tables, and small questions to it that sections ask."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,6 @@ from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
 from medprobe.metrics import results as questions
 from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report.figures.rows import comparable, systems
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
 
@@ -97,7 +97,7 @@ class PageData:
         if rows.empty:
             return rows
         systems = self._main_variants[str(rows["benchmark"].iloc[0])]
-        return comparable(questions.select_systems(rows, systems))
+        return questions.comparable(questions.select_systems(rows, systems))
 
     def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
         """The paired tests of a metric on a subset."""
@@ -126,3 +126,17 @@ class PageData:
 
 def _by_benchmark(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(name): rows for name, rows in table.groupby("benchmark", sort=False)}
+
+
+def systems(paths: Iterable[Path]) -> dict[str, Path]:
+    """Prediction tables of one benchmark by their models, and by their methods where these differ.
+
+    >>> list(systems([Path("p/a/rank_change/context.parquet")]))
+    ['a']
+    """
+    tables = sorted(paths)
+    several = len({path.parent.name for path in tables}) > 1
+    return {
+        path.parent.parent.name + (f" · {path.parent.name}" if several else ""): path
+        for path in tables
+    }

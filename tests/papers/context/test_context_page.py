@@ -34,9 +34,8 @@ from medprobe.papers.context.drawings import rank_table
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
 from medprobe.papers.context.sections.ucm import section
 from medprobe.report.blocks import Cell, drawings
-from medprobe.report.figures.rows import systems
 from medprobe.report.leaderboard import standing, table
-from medprobe.report.page_data import PageData
+from medprobe.report.page_data import PageData, systems
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
 from report.test_queries import answers, benchmark, last_answers

@@ -13,8 +13,7 @@ from medprobe.metrics.results import COMPARISON
 from medprobe.papers.diskne.benchmarks import diskne
 from medprobe.papers.diskne.sections import f1
 from medprobe.report.blocks import Cell, Choice, drawings
-from medprobe.report.figures.rows import systems
-from medprobe.report.page_data import PageData
+from medprobe.report.page_data import PageData, systems
 from medprobe.report.sections import SingleResult
 from medprobe.report.sections.models import breakdowns
 from report.test_queries import answers, benchmark, last_answers

@@ -11,8 +11,8 @@ import pandas as pd
 
 from medprobe.core.tables import QUERY_COLUMNS, metric_of_predictions, read_table, whole_table
 from medprobe.papers.context.rank_changes import SHARES
+from medprobe.report.blocks import Drawing
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 
 RANK_COLUMNS: Final = ["model", "step", "added", "entity", "role", "rank"]
 CONTEXT: Final = [*("context_id", "kind", "centre", "step"),

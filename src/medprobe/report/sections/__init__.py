@@ -16,8 +16,7 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins, load
 from medprobe.core.tables import QUERY_COLUMNS, Metadata, read_table
-from medprobe.report.blocks import Chapter, Part
-from medprobe.report.figures.rows import Drawing
+from medprobe.report.blocks import Chapter, Drawing, Part
 from medprobe.report.page_data import PageData
 
 DEPTH: Final = 10  # ranked names of a query

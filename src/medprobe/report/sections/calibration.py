@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe import metrics
+from medprobe.metrics.results import without_controls, without_sweeps
 from medprobe.metrics.significance import LEVEL
 from medprobe.metrics.splits import first_number
-from medprobe.report.blocks import Block, Cell, Part, Table, paragraph, part
+from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, paragraph, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
 from medprobe.report.page_data import HALF, PageData
 from medprobe.report.sections import Section

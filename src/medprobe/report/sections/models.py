@@ -8,18 +8,21 @@ import pandas as pd
 from medprobe.core.benchmark_statistics import FEWEST, weak_relations
 from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.results import main_variants, primary_metric, select, select_systems, subsets
-from medprobe.metrics.splits import first_number
-from medprobe.metrics.summary import MEANS
-from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
-from medprobe.report.figures import plots
-from medprobe.report.figures.rows import (
-    Drawing,
+from medprobe.metrics.results import (
     by_value,
     comparable,
+    main_variants,
+    primary_metric,
+    select,
+    select_systems,
+    subsets,
     without_repeats,
     without_sweeps,
 )
+from medprobe.metrics.splits import first_number
+from medprobe.metrics.summary import MEANS
+from medprobe.report.blocks import Block, Cell, Choice, Drawing, Part, Table, folded, part
+from medprobe.report.figures import plots
 from medprobe.report.leaderboard import standing, table
 from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
 from medprobe.report.page_data import HALF, PageData

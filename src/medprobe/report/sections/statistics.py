@@ -6,9 +6,8 @@ import pandas as pd
 
 from medprobe.core.benchmark_statistics import SHARES
 from medprobe.core.papers import papers
-from medprobe.report.blocks import Block, Part, folded, part
+from medprobe.report.blocks import Block, Drawing, Part, folded, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import table_of
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section

@@ -8,9 +8,8 @@ import pandas as pd
 
 from medprobe.core.tables import metric_of_predictions, read_predictions
 from medprobe.extensions.chat.metrics.judgment import reliability
-from medprobe.report.blocks import Part, folded, paragraph, part
+from medprobe.report.blocks import Drawing, Part, folded, paragraph, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section, SingleResult, ranked_names
 

@@ -5,8 +5,8 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import is_families
+from medprobe.metrics.results import comparable, without_controls, without_sweeps
 from medprobe.report.blocks import Block, Cell, Choice, Part, Table, paragraph, part
-from medprobe.report.figures.rows import comparable, without_controls, without_sweeps
 from medprobe.report.numbers import MISSING, cell, count, format_value, metric_head
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section

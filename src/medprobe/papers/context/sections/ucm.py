@@ -13,8 +13,7 @@ from medprobe.metrics.splits import first_number
 from medprobe.papers.context import drawings as ucm
 from medprobe.papers.context.drawings import ACC, CONTROL, COPY
 from medprobe.papers.context.rank_changes import SERIES, SHARES
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, paragraph, part
-from medprobe.report.figures.rows import Drawing
+from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, folded, paragraph, part
 from medprobe.report.numbers import MISSING, cell, count, metric_cells
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Layout, Section, SingleResult

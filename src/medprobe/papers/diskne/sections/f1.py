@@ -16,9 +16,8 @@ import pandas as pd
 from medprobe.core.papers import published
 from medprobe.core.tables import read_table
 from medprobe.metrics.summary import MEANS
-from medprobe.report.blocks import Block, Cell, Choice, Part, Table, folded, part
+from medprobe.report.blocks import Block, Cell, Choice, Drawing, Part, Table, folded, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Layout, Section, SingleResult, Steps

@@ -17,9 +17,8 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.summary import MEANS
 from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
-from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
+from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, folded, part
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import cell, metric_head
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section, SingleResult, Steps

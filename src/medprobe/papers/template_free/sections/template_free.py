@@ -25,9 +25,18 @@ from medprobe.papers.template_free.analyses.data_sets import (
 )
 from medprobe.papers.template_free.comparison_run import PREFIX, list_runs
 from medprobe.report.benchmark_numbers import count_parameters
-from medprobe.report.blocks import Block, Cell, Chapter, Part, Table, folded, paragraph, part
+from medprobe.report.blocks import (
+    Block,
+    Cell,
+    Chapter,
+    Drawing,
+    Part,
+    Table,
+    folded,
+    paragraph,
+    part,
+)
 from medprobe.report.figures import plots
-from medprobe.report.figures.rows import Drawing
 from medprobe.report.numbers import MISSING
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
