@@ -424,6 +424,11 @@ def read_refusal(path: Path) -> str:
         return (pq.read_schema(path).metadata or {}).get(REFUSAL, b"").decode()
 
 
+def result_names(path: Path) -> tuple[str, str, str]:
+    """Return the model, method and benchmark of a prediction table, whose path has their names."""
+    return path.parent.parent.name, path.parent.name, path.stem
+
+
 def metric_of_predictions(path: Path) -> str:
     """Return the family of metrics that scores a prediction table.
 

@@ -21,10 +21,8 @@ from medprobe.core.tables import BASELINE, Metadata
 from medprobe.metrics.results import (
     is_control,
     main_variants,
-    primary_metric,
-    select,
+    select_main,
     select_systems,
-    subsets,
     sweep,
 )
 
@@ -179,9 +177,7 @@ def above_control(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, f
     compared = with_controls(tests)
     methods = compared["method"].map(lambda name: name.partition(":")[0]).rename("base")
     for (benchmark, model, method), rows in compared.groupby(["benchmark", "model", methods]):
-        metadata = Metadata.read(ABOUT / f"{benchmark}.json")
-        metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
-        main = select(rows, metric=metric, subset=subset)
+        main = select_main(rows, Metadata.read(ABOUT / f"{benchmark}.json"))
         for row in select_systems(main, main_variants(main)).itertuples():
             shuffled = is_shuffled(row.control.partition(":")[2])
             name = "above_shuffled" if shuffled else "above_control"

@@ -24,6 +24,7 @@ from medprobe.core.tables import (
     metric_of_predictions,
     read_predictions,
     read_refusal,
+    result_names,
 )
 from medprobe.metrics import Scores, Scoring, catalog
 from medprobe.metrics.summary import add_scores
@@ -90,7 +91,7 @@ def refusals(folder: Path, params: Params) -> dict[Path, str]:
 
 
 def _is_named(path: Path, params: Params) -> bool:
-    return params.names_result(path.parent.parent.name, path.parent.name, path.stem)
+    return params.names_result(*result_names(path))
 
 
 def scorer_names(path: Path) -> list[str]:
@@ -212,6 +213,12 @@ def subsets(rows: pd.DataFrame, metadata: Metadata) -> list[str]:
     judged = set(rows.loc[rows["metric"] == primary_metric(rows, metadata), "subset"])
     names = {name for name in rows["subset"].unique() if "/" not in name}
     return sorted(names, key=lambda x: (x not in judged, x not in ("full", "target"), x))
+
+
+def select_main(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
+    """Select the rows of a benchmark's main metric on its main subset, of those that there are."""
+    subset = subsets(rows, metadata)[0]
+    return select(rows, metric=primary_metric(rows, metadata), subset=subset)
 
 
 def sweep(method: str) -> tuple[str, float] | None:

@@ -29,6 +29,7 @@ from medprobe.core.tables import (
     metric_of_predictions,
     read_predictions,
     read_table,
+    result_names,
 )
 from medprobe.metrics import Scoring
 from medprobe.metrics.comparisons import (
@@ -188,7 +189,7 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
     systems: dict[System, pd.DataFrame] = {}
     shuffled: list[pd.DataFrame] = []
     for path in paths:
-        model, method = path.parent.parent.name, path.parent.name
+        model, method, _ = result_names(path)
         systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
         shuffled.append(shuffled_table(path, folder, scoring, model, method))
         report_progress(1, READINGS)

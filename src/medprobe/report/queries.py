@@ -25,6 +25,7 @@ from medprobe.core.tables import (
     metric_of_predictions,
     read_predictions,
     read_table,
+    result_names,
 )
 from medprobe.metrics.results import is_compared
 from medprobe.report.page import environment
@@ -170,15 +171,16 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
     systems: list[list[str]] = []
     ahead, has_hits, parts = [], [], []
     for path, scorer in scorers.items():
+        model, base, _ = result_names(path)
         cells = {**layout.cells, **layout.numbers}[scorer]
         for table in read_predictions(path, is_compared, first=True):
             variant = table["variant"].iloc[0]
-            method = f"{path.parent.name}:{variant}" if variant else path.parent.name
+            method = f"{base}:{variant}" if variant else base
             rows = cells(table, queries)
             rows = rows[rows["query_id"].isin(queries["query_id"])]
             if len(rows):
                 ahead += [len(systems)] if lists_outranking(table) else []
-                systems.append([path.parent.parent.name, method])
+                systems.append([model, method])
                 has_hits.append(scorer in layout.cells)
                 parts.append(_rank_system(rows, queries["query_id"], predictions, width))
     ranked, hits = (np.stack(tables) for tables in zip(*parts, strict=True))

@@ -18,7 +18,7 @@ from medprobe.core.tables import BASELINE, Metadata
 from medprobe.metrics import catalog
 from medprobe.metrics.baselines import MAJORITY
 from medprobe.metrics.pairs import above_control
-from medprobe.metrics.results import COMPARISON, primary_metric, select, subsets
+from medprobe.metrics.results import COMPARISON, select_main
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.report.sections import find_sections
 from medprobe.tracking import runs
@@ -79,8 +79,7 @@ def _means(model: str, results: Sequence[PendingRun], params: Params) -> Content
         main_metrics[result.benchmark] = metadata.primary_metric
         rows = select_means(rows[rows["method"] == main_variant(rows)])
         if len(rows):
-            metric, subset = primary_metric(rows, metadata), subsets(rows, metadata)[0]
-            tables.append(select(rows, metric=metric, subset=subset))
+            tables.append(select_main(rows, metadata))
     values: dict[str, float] = {}
     settings: dict[str, Any] = {}
     table = pd.concat([pd.DataFrame(columns=COMPARISON), *tables])
@@ -120,12 +119,10 @@ def _gaps(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
     """The difference of each system to the best model under its method, where they are tested."""
     gaps: dict[tuple[str, str, str], dict[str, float]] = {}
     for benchmark, table in tests.groupby("benchmark"):
-        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        metric, subset = primary_metric(table, metadata), subsets(table, metadata)[0]
-        sign = -1 if catalog()[metric].better_on(subset) == "lower" else 1
-        main = select(table, metric=metric, subset=subset)
+        main = select_main(table, Metadata.read(places.ABOUT / f"{benchmark}.json"))
         for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
-            gap, p = sign * float(row["difference"]), float(row["p_holm"])
+            is_lower = catalog()[row["metric"]].better_on(row["subset"]) == "lower"
+            gap, p = (-1 if is_lower else 1) * float(row["difference"]), float(row["p_holm"])
             worse = row["model_a"] if gap < 0 else row["model_b"]
             key = (str(benchmark), str(worse), str(row["method_a"]).partition(":")[0])
             found = {"to_best": abs(gap), "p_to_best": p}
@@ -145,8 +142,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     Those between models under one method, by the main metric on the main subset, are metrics too.
     """
     metrics: dict[str, float] = {}
-    metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-    main = select(table, metric=primary_metric(table, metadata), subset=subsets(table, metadata)[0])
+    main = select_main(table, Metadata.read(places.ABOUT / f"{benchmark}.json"))
     main = main.assign(p=main["p_holm"])
     for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
         place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"

@@ -12,7 +12,14 @@ import pandas as pd
 
 from medprobe.core.tables import Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.results import main_variants, primary_metric, select, subsets, sweep
+from medprobe.metrics.results import (
+    main_variants,
+    primary_metric,
+    select,
+    select_main,
+    subsets,
+    sweep,
+)
 from medprobe.report.sections import find_sections
 
 MAIN: Final = "main_"
@@ -98,11 +105,10 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
     text = f"The model **{system['model']}**, probed by **{main_variant(rows)}** on "
     text += f"**{system['benchmark']}**: {metadata.description}."
     if len(means):
-        subset, name = subsets(means, metadata)[0], primary_metric(means, metadata)
-        row = select(means, subset=subset, metric=name).iloc[0]
+        row = select_main(means, metadata).iloc[0]
         interval = "" if pd.isna(row["low"]) else f" [{row['low']:.3f}, {row['high']:.3f}]"
-        title = catalog()[name].title
-        text += f"\n\n{title} on {subset}: **{row['value']:.3f}**{interval}. "
+        title = catalog()[row["metric"]].title
+        text += f"\n\n{title} on {row['subset']}: **{row['value']:.3f}**{interval}. "
         text += "All numbers are in the artefact scores.csv."
     listing = "\n".join(f"- {name}: {value}" for name, value in provenance.items())
     return f"{text}\n\n{listing}\n"

@@ -27,6 +27,7 @@ from medprobe.core.tables import (
     metric_of_predictions,
     read_predictions,
     read_table,
+    result_names,
     whole_table,
 )
 from medprobe.metrics import Scores, Scoring
@@ -45,7 +46,7 @@ TEXT: Final = ["prompt", "answers"]  # columns of queries that may be licensed
 
 def run_of_table(path: Path, params: Params) -> PendingRun:
     """The run of a prediction table."""
-    model, method, benchmark = names(path)
+    model, method, benchmark = result_names(path)
     return PendingRun(
         benchmark,
         model,
@@ -63,11 +64,6 @@ def _describe(metadata: Metadata) -> str:
     return "\n\n".join([*lines, metadata.citation])
 
 
-def names(path: Path) -> tuple[str, str, str]:
-    """Model, method and benchmark of a prediction table."""
-    return path.parent.parent.name, path.parent.name, path.stem
-
-
 def _key(path: Path, params: Params) -> str:
     _, scoring = _scoring(path, params)
     scores = scores_key(path, places.BENCHMARKS / path.stem, scoring)
@@ -76,13 +72,13 @@ def _key(path: Path, params: Params) -> str:
 
 def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:
     """What the benchmark of a prediction table is, and how the table is scored."""
-    model, _, benchmark = names(path)
+    model, _, benchmark = result_names(path)
     metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
     return metadata, Scoring.for_model(places.MODELS / model, metadata, params)
 
 
 def _rows(path: Path, scores: Scores) -> pd.DataFrame:
-    model, method, benchmark = names(path)
+    model, method, benchmark = result_names(path)
     return pd.DataFrame(to_rows({benchmark: scores}, model, method), columns=COMPARISON)
 
 
@@ -93,7 +89,7 @@ def scored_rows(path: Path, params: Params) -> tuple[pd.DataFrame, Metadata]:
 
 
 def _content(path: Path, params: Params) -> Content:
-    model, method, benchmark = names(path)
+    model, method, benchmark = result_names(path)
     folder = places.BENCHMARKS / benchmark
     metadata, scoring = _scoring(path, params)
     scores = cached_scores(path, folder, scoring)
@@ -161,7 +157,7 @@ def _dataset(name: str, md5: str) -> Dataset:
 def _tags(
     path: Path, params: Params, commit: str, origin: dict[str, Any], inputs: dict[str, str]
 ) -> dict[str, str]:
-    model, _, benchmark = names(path)
+    model, _, benchmark = result_names(path)
     kind, revision = params.models.kind(model), f"dvc:{inputs[f'outputs/models/{model}']}"
     if model in params.fetch:
         revision = params.fetch[model].revision or revision

@@ -13,7 +13,7 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import BASELINE, Metadata, count_rows
+from medprobe.core.tables import BASELINE, Metadata, count_rows, result_names
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.baselines import baselines_part, score_baselines
 from medprobe.metrics.results import (
@@ -22,12 +22,11 @@ from medprobe.metrics.results import (
     further_folders,
     main_variants,
     prediction_tables,
-    primary_metric,
     read_scores,
     score_table,
     scores_part,
     select,
-    subsets,
+    select_main,
     sweep,
     to_rows,
     write_scores,
@@ -68,10 +67,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
         for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
             write_scores(new_scores, parts[unscored[number]])
-    results = [
-        (path.parent.parent.name, path.parent.name, path.stem, read_scores(part) or Scores())
-        for path, part in parts.items()
-    ]
+    results = [(*result_names(path), read_scores(part) or Scores()) for path, part in parts.items()]
     used = [*parts.values()]
     for benchmark in sorted(name for name, about in metadata.items() if about.ranks_answers):
         scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
@@ -113,8 +109,7 @@ def _score_input(scoring_input: ScoringInput) -> Scores:
 
 def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     """Return the rows of each variant's macro mean of the main metric over the main subset."""
-    main = select(rows, metric=primary_metric(rows, metadata), relation="macro")
-    return main[main["subset"].isin(subsets(rows, metadata)[:1])]
+    return select(select_main(rows, metadata), relation="macro")
 
 
 def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, dict[str, float]]]:

@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from medprobe.core import dvc_records, lineage, places
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
+from medprobe.core.tables import result_names
 from medprobe.report.blocks import Block, Chapter, Part, Table, anchor, drawings
 from medprobe.report.leaderboard import answer, leaderboard
 from medprobe.report.numbers import metric, metric_unit, table_of
@@ -210,7 +211,7 @@ def collect_provenance(tables: Iterable[Path]) -> pd.DataFrame:
         )
         if "end" in run:  # an imported result has no time
             end = datetime.fromtimestamp(run["end"] / 1000, UTC)
-            system = {"model": path.parent.parent.name, "method": path.parent.name}
+            system = dict(zip(("model", "method"), result_names(path), strict=False))
             provenance = {name.removeprefix("version."): run.get(name) for name in PROVENANCE}
             rows.append({**system, "finished": f"{end:%Y-%m-%d %H:%M} UTC", **provenance})
     return pd.DataFrame(rows)
