@@ -20,7 +20,6 @@ from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import print_above
-from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata, check_prompts
 from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
@@ -39,7 +38,6 @@ from medprobe.metrics.baselines import MAJORITY, RANKED, majority
 from medprobe.metrics.pairs import with_controls
 from medprobe.metrics.results import (
     COMPARISON,
-    CONTROLS,
     main_variants,
     primary_metric,
     select,
@@ -52,7 +50,7 @@ from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
 from medprobe.report.numbers import format_difference, format_value, format_without_unit
 from medprobe.report.numbers import metric as find_metric
-from medprobe.report.verdicts import SHUFFLED_TITLE, TITLES, p_value
+from medprobe.report.verdicts import TITLES, control_title, p_value
 
 MEAN: Final = "macro"
 GGUF_KINDS: Final[tuple[ModelKind, ...]] = ("causal", "chat")
@@ -338,12 +336,10 @@ def _headline(
         is_lower = find_metric(metric).better_on(row.subset) == "lower"
         keys = {"subset": row.subset, "metric": metric}
         for found in select(controlled, **keys, method=row.method).itertuples():
-            variant = found.control.partition(":")[2]
-            name = SHUFFLED_TITLE if is_shuffled(variant) else CONTROLS.get(variant)
-            name = name or TITLES.get(found.control, found.control)
             gap = -found.difference if is_lower else found.difference
             about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
-            line += f"; {name} {format_value(metric, row.value - gap)} ({about})"
+            line += f"; {control_title(found.control)} "
+            line += f"{format_value(metric, row.value - gap)} ({about})"
         for constant in select(majority_rows, **keys, relation=MEAN).itertuples():
             line += f"; {TITLES[MAJORITY]} {format_value(metric, constant.value)}"
         lines.append(line)

@@ -45,6 +45,11 @@ class Executor(Protocol):
         ...
 
 
+def count_cores() -> int:
+    """Return the number of cores that are available to this process."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def in_this_process(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tuple[int, Any]]:
     """Run the jobs in this process, one after another (an `Executor`)."""
     for index, job in enumerate(jobs):
@@ -59,7 +64,7 @@ def in_processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tu
     and OpenBLAS run threads here, and a fork copies the locks that these hold, but not the threads
     that would release them. So `work`, the arguments and the results must be picklable.
     """
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = count_cores()
     remaining = dict(enumerate(jobs))
     end = time.monotonic() + START_SECONDS
     while remaining and (min(cores, len(remaining)) < 2 or time.monotonic() < end):

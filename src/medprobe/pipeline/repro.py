@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.executor import count_cores
 from medprobe.core.progress import print_above
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.dvc_yaml import write_outdated
@@ -61,7 +62,7 @@ def repro(jobs: int) -> None:
             print(*outcome(), sep="", end="")
             return
         print_above(f"stages to run, at most: {len(stages)} (`medprobe plan` lists them)")
-        share = {"OMP_NUM_THREADS": str(max(1, _cores() // jobs))}
+        share = {"OMP_NUM_THREADS": str(max(1, count_cores() // jobs))}
         variables = share | environment()
         if jobs > 1:
             _run(stages, jobs, variables, group)
@@ -149,11 +150,6 @@ def environment() -> dict[str, str]:
     """
     folder = os.path.dirname(sys.executable)
     return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-
-
-def _cores() -> int:
-    """The number of cores that are available to this process."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _dvc(arguments: list[str], variables: Mapping[str, str], group: int) -> None:

@@ -32,7 +32,6 @@ TITLES: Final = {
     RANDOM_ANSWER: "a random answer of the relation",
     MAJORITY: "the majority baseline",
 }
-SHUFFLED_TITLE: Final = "its answers to other subjects"
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "clusters of names",
     "subject_id": "clusters of names",
@@ -166,6 +165,18 @@ class Control:
         return MARK if self.clear is False else ""
 
 
+def control_title(method: str) -> str:
+    """Say what a control is, from its method or `<method>:<variant>`.
+
+    >>> control_title("xfactr:shuffled-confidence"), control_title("chance")
+    ('its answers to other subjects', 'uniform chance')
+    """
+    variant = method.partition(":")[2]
+    if is_shuffled(variant):
+        return "its answers to other subjects"
+    return CONTROLS.get(variant) or TITLES.get(method, method)
+
+
 def control(results: PageData, system: pd.Series) -> Control | None:
     """Find the control of a system: its answers to other subjects, or the strongest one it has.
 
@@ -190,10 +201,8 @@ def control(results: PageData, system: pd.Series) -> Control | None:
     tests = results.tests(benchmark, subset, name)
     found = []
     for row in compared:
-        variant = str(row["method"]).partition(":")[2]
-        title = SHUFFLED_TITLE if is_shuffled(variant) else CONTROLS.get(variant)
-        title = title or TITLES.get(row["method"], row["method"])
-        test = verdict(tests, (system["model"], system["method"]), (row["model"], row["method"]))
+        method = str(row["method"])
+        test = verdict(tests, (system["model"], system["method"]), (row["model"], method))
         gap, value = float(system["value"] - row["value"]), float(row["value"])
         beaten, evidence, clear = False, "not tested", None
         if test is not None:
@@ -203,8 +212,8 @@ def control(results: PageData, system: pd.Series) -> Control | None:
             beaten = bool(system["high"] < value if lower else system["low"] > value)
             evidence, clear = "by the interval", beaten
         strength = value if lower else -value
-        entry = Control(title, value, beaten, evidence, gap, clear)
-        found.append((not is_shuffled(variant), strength, entry))
+        entry = Control(control_title(method), value, beaten, evidence, gap, clear)
+        found.append((not is_shuffled(method.partition(":")[2]), strength, entry))
     return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
