@@ -147,6 +147,7 @@ def _exchanged(
     means = []
     for done in range(0, permutations, block := max(1, BLOCK // len(order))):
         few = min(block, permutations - done)
+        # Each cluster gets the answers of another one, beginning at a random one of them.
         giver = draw.permuted(np.tile(np.arange(len(sizes)), (few, 1)), axis=1)
         turn = draw.integers(sizes[giver])
         given = (place + turn[:, cluster]) % sizes[giver][:, cluster] + starts[giver][:, cluster]

@@ -71,6 +71,7 @@ def checked_code(stage: str, name: str = "", **plugins: list[str]) -> Iterator[N
     for path, state in states.items():
         if IMPORT_TIME - TICK < state[0] <= now:  # a later time is of another machine's clock
             raise BadInput(_name(path), "was written while the stage started", AGAIN)
+    # Versions are read again only if something was installed meanwhile, which changes a folder.
     folders, check_inputs = _library_folders(), before_replacing.get()
 
     def check_again() -> None:

@@ -372,6 +372,7 @@ def read_predictions(
     """
     check_columns(path, PREDICTION_COLUMNS)
     keys = ["variant", "replicate"]
+    # As dictionaries: a large table has millions of rows, and few variants.
     with whole_table(path):
         runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
     runs = runs.group_by(keys).aggregate([])

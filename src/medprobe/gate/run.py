@@ -64,6 +64,7 @@ def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress)
     asset = source.add_dataframe_asset(suite.table)
     numbered = {"dataframe": table.assign(**{NUMBER: range(1, len(table) + 1)})}
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch(numbered)
+    # Great Expectations validates column by column, and returns results in that order.
     for number, expectation in enumerate(suite.expectations):
         expectation.meta = {"number": number}
     outcome = batch.validate(

@@ -123,6 +123,7 @@ def _rank_answers(queries: list[Query], k: int) -> list[tuple[str, int]]:
     counts = {text: len(places) for text, places in holders.items()}
     left = {place for place, query in enumerate(queries) if query.answers}
     ranked: list[tuple[str, int]] = []
+    # Names that equal the k-th are listed too, as methods list them, so that ties can be shared.
     while left and len(ranked) < k + TIES:
         text = max(counts, key=counts.__getitem__)  # the first of equal ones
         if len(ranked) >= k and counts[text] < ranked[k - 1][1]:

@@ -48,6 +48,7 @@ def replicate_weights(replicates: int, resamples: int, seed: int) -> np.ndarray:
     (array([1., 1., 1.]), array([1., 1.]))
     """
     itself = np.ones((1, replicates))
+    # Another seed than that of the clusters: both are drawn, and neither follows from the other.
     return np.concatenate([itself, *draw_counts(replicates, resamples, seed + 1)])
 
 

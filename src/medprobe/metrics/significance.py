@@ -193,6 +193,7 @@ def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.
         systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
         shuffled.append(shuffled_table(path, folder, scoring, model, method))
         report_progress(1, READINGS)
+    # Chance has no table: it has the queries of the systems, and is compared as one of them.
     systems |= guesses(systems)
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     return significance(

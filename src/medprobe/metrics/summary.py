@@ -116,6 +116,7 @@ def _means(
     resamples = scoring.params.bootstrap
     draws = _draws(rows, metrics, relation, resamples, scoring.seed)
     weights = replicate_weights(replicates, resamples, scoring.seed)
+    # Sums over replicates s, each as often as it was drawn: of draws d, relations r and metrics m.
     totals = np.einsum("dsrm,ds->drm", draws, weights)
 
     def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:

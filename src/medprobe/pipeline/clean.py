@@ -30,6 +30,7 @@ def repair() -> None:
         BadInput: dvc.lock is incomplete, as a kill or a full disk can leave it.
     """
     in_outputs = [folder.rglob(f"{SCRATCH}*") for folder in (OUTPUTS, places.METRICS)]
+    # A scratch folder is beside what it replaces; that of a model spread over disks is in /tmp.
     folders = (Path(), Path("mlruns"), Path(tempfile.gettempdir()))
     remove_leftovers(chain(*in_outputs, *(folder.glob(f"{SCRATCH}*") for folder in folders)))
     if dvc_records.is_cut():

@@ -219,6 +219,7 @@ def code_lists() -> dict[Path, str]:
 
 def _stages_with_code() -> list[tuple[str, str, dict[str, list[str]]]]:
     """The stages whose code dvc.yaml names, with their plugins: all that the template asks for."""
+    # The template is the one place that says which stages there are: it is filled in to hear it.
     asked = []
 
     def note(stage: str, name: str = "", **plugins: list[str]) -> list[str]:

@@ -337,6 +337,7 @@ def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.Data
 def _fingerprint_tables(tasks: list[Task]) -> list[list[str]]:
     """The fingerprints of each task's tables. A table that tasks share is read once."""
     tables = [[task.queries, task.candidates, *task.tables.values()] for task in tasks]
+    # By identity: tasks share tables of a hundred thousand names, which take seconds to compare.
     distinct = {id(table): table for of_task in tables for table in of_task}
     hashes = {key: table_fingerprint(table) for key, table in distinct.items()}
     return [[hashes[id(table)] for table in of_task] for of_task in tables]

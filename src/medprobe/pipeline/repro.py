@@ -66,6 +66,7 @@ def repro(jobs: int) -> None:
         variables = share | environment()
         if jobs > 1:
             _run(stages, jobs, variables, group)
+        # After `_run` too: what has changed meanwhile is for DVC to find.
         _dvc(["--quiet"] if jobs > 1 else [], variables, group)
         print(*outcome(), sep="", end="")
 
@@ -106,6 +107,8 @@ def process_group() -> Iterator[int]:
     A first stop signal interrupts the processes in the group, and a second one kills them. No
     process outlives the block.
     """
+    # The keeper leads the group. It outlives Ctrl-C, and reads a pipe that closes when this process
+    # dies, however that happens; then it kills the group, itself included.
     keeper = subprocess.Popen(
         ["sh", "-c", "trap '' INT; cat; kill -s KILL 0"], stdin=subprocess.PIPE, process_group=0
     )

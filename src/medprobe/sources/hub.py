@@ -48,6 +48,7 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
             name, "not in the hub's local cache, and working offline", "fetch it while online"
         )
     try:
+        # Asked for the files first: of a checkpoint in both formats only safetensors are fetched.
         info: Any = HfApi().model_info(name, revision=model.revision, timeout=HUB_WAIT)
         files = [file.rfilename for file in info.siblings or []]
         safe = any(file.endswith(".safetensors") and "/" not in file for file in files)

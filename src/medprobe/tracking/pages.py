@@ -89,6 +89,7 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
         raise BadInput(f"port {port}", str(error.strerror), "choose another by --port") from None
     command = [sys.executable, "-m", "mlflow", "ui", "--workers", "1", "--port", str(port)]
     command += ["--backend-store-uri", client.tracking_uri]
+    # No page of runs needs the server's jobs, for which it would start further processes.
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     server = subprocess.Popen(command, env=environment)
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -156,6 +156,7 @@ def _rounded(number: float) -> str:
 
 def _join(parent: Any) -> None:
     """Make one path of adjacent lines that look alike, such as those of a grid."""
+    # Each line of a grid would be an element of its own.
     first: dict[str, Any] = {}
     for path in parent.findall("{*}path"):
         style = path.get("style", parent.get("style", ""))
