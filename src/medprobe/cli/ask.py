@@ -48,7 +48,7 @@ from medprobe.metrics.results import (
 from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
-from medprobe.report.numbers import format_difference, format_value, format_without_unit
+from medprobe.report.numbers import format_difference, format_interval, format_value
 from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import TITLES, control_title, p_value
 
@@ -326,13 +326,9 @@ def _headline(
     for row in select(main, metric=metric, relation=MEAN).itertuples():
         if "/" in row.subset:
             continue
-        interval = ""
-        if pd.notna(row.low):
-            ends = (format_without_unit(metric, end) for end in (row.low, row.high))
-            interval = f" [{', '.join(ends)}]"
-        value = format_value(metric, row.value)
+        value = f"{format_value(metric, row.value)} {format_interval(metric, row.low, row.high)}"
         count = "1 query" if row.n == 1 else f"{row.n:,.0f} queries"
-        line = f"{row.subset}: {title} {value}{interval} on {count}"
+        line = f"{row.subset}: {title} {value.rstrip()} on {count}"
         is_lower = find_metric(metric).better_on(row.subset) == "lower"
         keys = {"subset": row.subset, "metric": metric}
         for found in select(controlled, **keys, method=row.method).itertuples():

@@ -29,7 +29,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.pipeline.outputs import to_json
 from medprobe.report import page_data
-from medprobe.report.numbers import format_value
+from medprobe.report.numbers import format_interval, format_value, format_without_unit
 from medprobe.report.numbers import metric as about
 from medprobe.report.verdicts import control, verdict
 
@@ -219,12 +219,10 @@ def _head(column: Column) -> str:
     return column.head + (", %" if about(column.rows["metric"].iloc[0]).share else "")
 
 
-def _number(row: dict[str, Any], name: str) -> str:
-    return format_value(row["metric"], row[name]).removesuffix(" %")
-
-
-def _interval(row: dict[str, Any]) -> str:
-    return "" if pd.isna(row["low"]) else f"[{_number(row, 'low')}, {_number(row, 'high')}]"
+def _numbers(row: dict[str, Any]) -> tuple[str, str]:
+    """A value and its interval."""
+    value = format_without_unit(row["metric"], row["value"])
+    return value, format_interval(row["metric"], row["low"], row["high"])
 
 
 def _marks(row: dict[str, Any]) -> str:
@@ -250,9 +248,9 @@ def _latex(columns: list[Column], note: str) -> str:
     """
 
     def cell(column: Column, row: dict[str, Any]) -> str:
-        value = _number(row, "value")
+        value, interval = _numbers(row)
         number = f"\\textbf{{{value}}}" if row["best"] else value
-        small = f"{{\\scriptsize {_interval(row)}}}" if _interval(row) else ""
+        small = f"{{\\scriptsize {interval}}}" if interval else ""
         return _lines([f"{number}{_escaped(_marks(row))}", small])
 
     frame = _cells(columns, cell)
@@ -281,9 +279,9 @@ def _lines(texts: Sequence[str]) -> str:
 
 def _markdown(columns: list[Column], note: str) -> str:
     def cell(column: Column, row: dict[str, Any]) -> str:
-        value = _number(row, "value")
+        value, interval = _numbers(row)
         number = f"**{value}**" if row["best"] else value
-        return f"{number}{_marks(row)} {_interval(row)}".rstrip()
+        return f"{number}{_marks(row)} {interval}".rstrip()
 
     frame = _cells(columns, cell)
     return f"{frame.to_markdown(index=False, disable_numparse=True)}\n\n{note}\n"

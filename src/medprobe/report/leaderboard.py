@@ -19,6 +19,7 @@ from medprobe.report.numbers import (
     MISSING,
     cell,
     format_difference,
+    format_interval,
     format_value,
     format_without_unit,
     metric,
@@ -180,7 +181,10 @@ def _line(ranking: Standing, row: pd.Series) -> list[str | Cell]:
 
 def _value(ranking: Standing, row: pd.Series) -> Cell:
     number = cell(ranking.metric, row["value"])
-    notes = [_interval(ranking, row) or "no interval", "lower is better" if ranking.lower else ""]
+    notes = [
+        format_interval(ranking.metric, row["low"], row["high"]) or "no interval",
+        "lower is better" if ranking.lower else "",
+    ]
     return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))
 
 
@@ -204,11 +208,6 @@ def _next(ranking: Standing, rival: pd.Series, test: Verdict | None) -> Cell:
     if not isinstance(gap, Cell):
         return Cell(MISSING, note=f"{name}\nnot tested")
     return Cell(gap.text, gap.sort, note=f"{name}\n{gap.note}")
-
-
-def _interval(ranking: Standing, row: pd.Series) -> str:
-    ends = (format_without_unit(ranking.metric, row[end]) for end in ("low", "high"))
-    return "" if pd.isna(row["low"]) else f"[{', '.join(ends)}]"
 
 
 def _first_standing(results: PageData, benchmark: str) -> Standing | None:
@@ -269,7 +268,8 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
     row, own = first
     numbers = {name: row[name] for name in ("value", "low", "high")}
     number = format_without_unit(ranking.metric, row["value"])
-    about = f"{row['method']}: {number} {_interval(ranking, row)}".rstrip()
+    interval = format_interval(ranking.metric, row["low"], row["high"])
+    about = f"{row['method']}: {number} {interval}".rstrip()
     if own:
         numbers["control"] = own.value
         about += f", {own.name} {format_without_unit(ranking.metric, own.value)}"

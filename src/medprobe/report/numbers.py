@@ -41,6 +41,17 @@ def format_without_unit(name: str, value: float | None) -> str:
     return f"{100 * value:.1f}" if metric(name).in_per_cent else format_number(value)
 
 
+def format_interval(name: str, low: float | None, high: float | None) -> str:
+    """An interval of a metric in brackets; empty where there is none.
+
+    >>> format_interval("acc_at_1", 0.1, 0.3), format_interval("acc_at_1", None, None)
+    ('[10.0, 30.0]', '')
+    """
+    if low is None or pd.isna(low):
+        return ""
+    return f"[{format_without_unit(name, low)}, {format_without_unit(name, high)}]"
+
+
 def format_number(value: float, sign: str = "") -> str:
     """Four digits, and no powers of ten for thousands.
 
@@ -77,10 +88,9 @@ def cell(
     """
     if pd.isna(value):
         return Cell(MISSING)
-    ends = ", ".join(format_without_unit(name, end) for end in (low, high))
-    interval = "" if pd.isna(low) else f"  [{ends}]"
+    interval = format_interval(name, low, high)
     shade = value if metric(name).share else None
-    return Cell(with_deviation(name, value, std) + interval, value, shade)
+    return Cell(f"{with_deviation(name, value, std)}  {interval}".rstrip(), value, shade)
 
 
 def metric_head(name: str) -> str:
