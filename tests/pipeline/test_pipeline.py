@@ -23,6 +23,7 @@ from medprobe.core import places
 MESSAGE_MODULES = {"errors.py", "progress.py"}  # `code.MESSAGE_MODULES`
 # Of every command, for what is no number.
 COMMAND = {
+    "timings.py",
     "places.py",
     "cli",
     "check.py",

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from medprobe.core.params import Params
-from medprobe.core.progress import record_time, recorded_time
-from medprobe.pipeline import plan
+from medprobe.pipeline import plan, timings
 from medprobe.pipeline.stale_stages import Stage
 
 
@@ -21,13 +20,13 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stage_takes_as_long_as_all_its_commands_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    record_time("probe", 5.0)  # by hand, not as a stage
+    timings.write("probe", 5.0)  # by hand, not as a stage
     monkeypatch.setenv("DVC_STAGE", "probe-fill_mask@a-small")
-    record_time("probe", 99.0)
-    record_time("probe", 4.0)
-    record_time("track", 1.5)
-    assert recorded_time("probe-fill_mask@a-small") == 5.5
-    assert recorded_time("train@a") is None
+    timings.write("probe", 99.0)
+    timings.write("probe", 4.0)
+    timings.write("track", 1.5)
+    assert timings.read_seconds("probe-fill_mask@a-small") == 5.5
+    assert timings.read_seconds("train@a") is None
 
 
 def test_what_certainly_runs_stands_apart_from_what_may(
@@ -37,7 +36,7 @@ def test_what_certainly_runs_stands_apart_from_what_may(
     stages = {"score": score, "probe-fill_mask@a-small": probing("a", "small")}
     monkeypatch.setattr(plan, "find_stale_stages", lambda: stages)
     monkeypatch.setenv("DVC_STAGE", "probe-fill_mask@a-small")
-    record_time("probe", 100.0)
+    timings.write("probe", 100.0)
     plan.plan(Params())
     assert capsys.readouterr().out.splitlines() == [
         plan.CERTAIN,

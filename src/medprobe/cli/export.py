@@ -19,6 +19,7 @@ from medprobe.library.project import Results
 from medprobe.metrics import catalog
 from medprobe.metrics.baselines import MAJORITY
 from medprobe.metrics.results import (
+    comparable,
     is_control,
     main_variants,
     primary_metric,
@@ -28,9 +29,9 @@ from medprobe.metrics.results import (
     without_sweeps,
 )
 from medprobe.pipeline.outputs import to_json
-from medprobe.report import page_data
 from medprobe.report.numbers import format_interval, format_value, format_without_unit
 from medprobe.report.numbers import metric as about
+from medprobe.report.page_data import PageData
 from medprobe.report.verdicts import control, verdict
 
 LEADERBOARD: Final = "leaderboard"
@@ -141,7 +142,7 @@ def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[
         subset = subsets(rows, metadata)[0]
         name = primary_metric(rows, metadata)
         means = select(rows, subset=subset, metric=name)
-        means = page_data.comparable(select_systems(means, main_variants(own)))
+        means = comparable(select_systems(means, main_variants(own)))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
@@ -183,7 +184,7 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     """Whether each model is not significantly above its control, as on the page; [models]."""
     names = rows.iloc[0][["benchmark", "subset", "metric"]]
     means = select(results.comparison, relation="macro", **names)
-    tables = page_data.PageData(means[means["model"] != BASELINE], results.significance)
+    tables = PageData(means[means["model"] != BASELINE], results.significance)
     unbeaten = []
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])

@@ -19,8 +19,8 @@ from click.shell_completion import CompletionItem
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
-from medprobe.core.progress import record_time
 from medprobe.core.stage_checks import checked_code, unchanged_inputs
+from medprobe.pipeline import timings
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
@@ -159,7 +159,7 @@ class Commands(click.Group):
         try:
             with without_quotes(), _unchanged_inputs():
                 result = super().invoke(ctx)
-            record_time(str(ctx.invoked_subcommand), time.monotonic() - begin)
+            timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
         except KeyboardInterrupt:
             click.echo("stopped; what was finished is kept", err=True)

@@ -1,6 +1,5 @@
-"""Progress of long work, with the time it still takes, and the times that stages took here."""
+"""Progress of long work, with the time it still takes, on standard error."""
 
-import os
 import sys
 import threading
 import time
@@ -10,13 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from medprobe.core.files import replacing
-from medprobe.core.places import PARTS
-
 SECOND: Final = 1.0
 MINUTE: Final = 60 * SECOND
 CLEAR: Final = "\r\x1b[2K"  # a terminal's line
-TIMES: Final = PARTS / "seconds"  # of each stage, a file for each of its commands
 
 
 class Progress:
@@ -155,16 +150,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
-def record_time(command: str, seconds: float) -> None:
-    """Record how long a command took, if DVC ran it for a stage."""
-    if stage := os.environ.get("DVC_STAGE"):
-        with replacing(TIMES / stage / command) as scratch:
-            scratch.write_text(f"{seconds:.1f}\n", encoding="utf-8")
-
-
-def recorded_time(stage: str) -> float | None:
-    """Return the seconds of a stage's last run, over all its commands; None if it never ran."""
-    files = [*(TIMES / stage).glob("[!.]*")]
-    return sum(float(file.read_text(encoding="utf-8")) for file in files) if files else None

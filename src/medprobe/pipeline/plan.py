@@ -7,7 +7,8 @@ from medprobe.backends import read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params
-from medprobe.core.progress import duration, recorded_time
+from medprobe.core.progress import duration
+from medprobe.pipeline import timings
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.dvc_yaml import write_outdated
 from medprobe.pipeline.outputs import to_json
@@ -31,7 +32,7 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     order = order_by_first_result(stages)
     certain = [name for name in order if stages[name].reason == "now"]
     possible = [name for name in order if stages[name].reason != "now"]
-    times = {name: recorded_time(name) for name in stages}
+    times = {name: timings.read_seconds(name) for name in stages}
     if as_json:
         rows = [
             {
