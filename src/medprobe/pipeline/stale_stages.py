@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
-from medprobe.pipeline import clean
-from medprobe.pipeline.dvc_yaml import CODE_STAGE, code_lists
+from medprobe.pipeline import clean, dvc_yaml
 
 REMEDY: Final = f"`dvc add {places.DATA}` records them"
 
@@ -170,7 +169,7 @@ def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    code = _changed_code(repo, made_again=CODE_STAGE in status)
+    code = _changed_code(repo, made_again=dvc_yaml.CODE_STAGE in status)
     changes = {
         name: _changes(stages[name], status.get(name, ()), code.get(name, ()))
         for name in sorted(status.keys() | code.keys())
@@ -178,7 +177,7 @@ def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
     }
     reasons = dict.fromkeys(changes, "now")
     for name in changes:
-        if name != CODE_STAGE:  # its lists are compared
+        if name != dvc_yaml.CODE_STAGE:  # its lists are compared
             for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
                 reasons.setdefault(dependent.addressing, f"after {name}")
     stale = {}
@@ -232,7 +231,7 @@ def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
         made_again: whether the stage `code` will write the lists again.
     """
     if made_again:
-        lists = {str(path.resolve()): text for path, text in code_lists().items()}
+        lists = {str(path.resolve()): text for path, text in dvc_yaml.code_lists().items()}
     else:
         lists = {str(path.resolve()): _text(path) for path in places.CODE.glob("*.txt")}
     changed: dict[str, list[str]] = {}
