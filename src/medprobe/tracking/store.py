@@ -147,9 +147,11 @@ def usable() -> Iterator[None]:
         line = str(error).strip().partition("\n")[0] or type(error).__name__
         if uri := os.environ.get(URI):  # which may hold a password
             line = line.replace(uri.rstrip("/"), f"${URI}")
-        problem = f"not logged to MLflow: {textwrap.shorten(line, LONGEST_REASON, placeholder=' …')}"
+        reason = textwrap.shorten(line, LONGEST_REASON, placeholder=" …")
         where = f"${URI}" if uri else "mlruns"
-        raise NotLogged(where, problem, "`medprobe track` logs it later") from error
+        raise NotLogged(
+            where, f"not logged to MLflow: {reason}", "`medprobe track` logs it later"
+        ) from error
 
 
 def _first_use() -> FileLock:
