@@ -95,12 +95,6 @@ def _parquet(content: bytes, mark: Callable[[str, str], str]) -> bytes:
     return out.getvalue()
 
 
-def _xlsx(content: bytes, mark: Callable[[str, str], str]) -> bytes:
-    out = io.BytesIO()
-    _frame(pd.read_excel(io.BytesIO(content)), mark).to_excel(out, index=False)
-    return out.getvalue()
-
-
 def _frame(table: pd.DataFrame, mark: Callable[[str, str], str]) -> pd.DataFrame:
     return table.apply(lambda column: column.map(lambda text: mark(str(text), str(column.name))))
 
@@ -124,7 +118,6 @@ FORMS: Final[dict[str, Callable[[bytes, Callable[[str, str], str]], bytes]]] = {
     ".csv": _csv,
     ".tsv": partial(_csv, delimiter="\t"),
     ".parquet": _parquet,
-    ".xlsx": _xlsx,
     ".RRF": _rrf,
     ".txt": _txt,
 }

@@ -10,11 +10,9 @@ from medprobe.papers.medlama import annotation, rewiring
 from medprobe.papers.medlama.benchmarks import medlama_released
 
 
-def _ratings(ending: str) -> Reader:
-    """An expert's sheet of this format, and what reads it."""
-    folder = f"sheets-{ending}"
+def _read_ratings(sheet: Path) -> pd.DataFrame:
     items = pd.DataFrame({"item": ["a-1", "a-2"], "asked": "prompts"})
-    return f"{folder}/anna.{ending}", lambda data: annotation.read_ratings(data / folder, items)
+    return annotation.read_ratings(sheet.parent, items)
 
 
 READERS: Final[dict[str, Reader]] = {
@@ -22,7 +20,7 @@ READERS: Final[dict[str, Reader]] = {
         "released/may_treat_2.csv", lambda f: medlama_released.read_queries(f, "may_treat")
     ),
     "sentences": file("sentences/set-0.txt", rewiring.read_sentences),
-    **{f"ratings in {ending}": _ratings(ending) for ending in ("csv", "xlsx")},
+    "ratings": file("sheets/anna.csv", _read_ratings),
 }
 
 
@@ -34,6 +32,5 @@ def write_files(data: Path) -> None:
     line += ",2,2,0.0,0.5"
     (released / "may_treat_2.csv").write_text(f"{head}\n{line}\n{line}\n")
     sheet = pd.DataFrame({"item": ["a-1", "a-2"], "text": "some text", "rating": ["yes", "no"]})
-    for ending, write in (("csv", sheet.to_csv), ("xlsx", sheet.to_excel)):
-        (data / f"sheets-{ending}").mkdir()
-        write(data / f"sheets-{ending}/anna.{ending}", index=False)
+    (data / "sheets").mkdir()
+    sheet.to_csv(data / "sheets/anna.csv", index=False)

@@ -6,9 +6,9 @@ the ratings, by which the predictions of the benchmark that is rated are scored
 
 How far raters agree, beyond what chance would give.
 
-Cohen's kappa (1960) of each two raters, plain and with quadratic weights (1968); Fleiss' kappa
-(1971) of all raters over the items that all rated; Krippendorff's alpha (2011) over all ratings,
-which may be missing. Values are not a number where all ratings are one and the same.
+Cohen's kappa (1960) of each two raters, plain and with quadratic weights (1968); Krippendorff's
+alpha (2011) over all ratings, which may be missing. Values are not a number where all ratings are
+one and the same.
 """
 
 from collections.abc import Iterator
@@ -117,8 +117,6 @@ def _measures(ratings: pd.DataFrame, of: str, ordinal: bool) -> Iterator[Measure
             weighted = _cohen(both[a], both[b], "quadratic")
             yield of, "Cohen's kappa, quadratic weights", pair, len(both), weighted
     if table.shape[1] > 1:
-        whole = table.dropna().astype(int)
-        yield of, "Fleiss' kappa", "all", len(whole), _fleiss(whole)
         level: Literal["ordinal", "nominal"] = "ordinal" if ordinal else "nominal"
         several = int((table.notna().sum(axis=1) > 1).sum())
         yield of, f"Krippendorff's alpha, {level}", "all", several, _alpha(table, level)
@@ -132,24 +130,6 @@ def _cohen(a: pd.Series, b: pd.Series, weights: str | None) -> float:
         return float("nan")
     levels = list(range(min(codes), max(codes) + 1))
     return float(cohen_kappa_score(a, b, labels=levels, weights=weights))
-
-
-def _fleiss(table: pd.DataFrame) -> float:
-    """Fleiss' kappa: the pairs of raters who agree, beyond what the labels' shares let expect.
-
-    Args:
-        table: a row per item, a column per rater, the label's code in each cell.
-
-    >>> _fleiss(pd.DataFrame([[0, 0], [0, 0], [1, 1], [0, 1]]))  # (3/4 - 34/64) / (1 - 34/64)
-    0.4666666666666667
-    """
-    if table.empty or len(pd.unique(table.to_numpy().ravel())) < 2:
-        return float("nan")
-    counts = table.apply(pd.Series.value_counts, axis=1).fillna(0).to_numpy()  # items, labels
-    raters = table.shape[1]
-    agreed = ((counts**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    expected = ((counts.sum(axis=0) / counts.sum()) ** 2).sum()
-    return float((agreed.mean() - expected) / (1 - expected))
 
 
 def _alpha(table: pd.DataFrame, level: Literal["ordinal", "nominal"]) -> float:

@@ -37,13 +37,6 @@ HEADING: Final = "Bring data"
     type=click.IntRange(1),
     help="Number of items (default: 15 queries or 200 prompts).",
 )
-@click.option(
-    "--form",
-    type=click.Choice(["xlsx", "csv"]),
-    default="xlsx",
-    show_default=True,
-    help="The file format of the sheets.",
-)
 def annotate(
     kind: str,
     benchmark: str,
@@ -52,9 +45,8 @@ def annotate(
     raters: tuple[str, ...],
     systems: tuple[tuple[str, str], ...],
     queries: int | None,
-    form: str,
 ) -> None:
-    """Draw a sample of predictions or prompts, and write one sheet per rater.
+    """Draw a sample of predictions or prompts, and write one sheet (CSV) per rater.
 
     \b
     BENCHMARK  a benchmark of params.yaml
@@ -68,7 +60,7 @@ def annotate(
     tables = [command.table_of(system, benchmark, places.PREDICTIONS) for system in systems]
     folder = places.BENCHMARKS / benchmark
     items = command.draw(kind, folder, tables, queries, params.seed)
-    target = command.write(items, name, raters, form, places.DATA)
+    target = command.write(items, name, raters, places.DATA)
     click.echo(f"{target}: give each rater their sheet, and put it back when it is filled in")
 
 
