@@ -33,7 +33,7 @@ from medprobe.methods.fill_mask import FillMask
 from medprobe.methods.generative import Generative
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.methods.optiprompt import Optiprompt
-from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
+from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS
 from medprobe.sources import rrf
 
 CANDIDATES = 22_923  # for mask average: MedLAMA's

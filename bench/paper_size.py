@@ -41,7 +41,7 @@ from medprobe.core import places
 from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import Params
 from medprobe.core.tables import SCORER, BenchmarkTables
-from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
+from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS
 
 HERE = Path(__file__).parent.parent
 QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations

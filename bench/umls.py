@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
+from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS
 from medprobe.sources import rrf
 
 ROWS = 80_000_000  # of the released MRREL; MRCONSO has a fifth of that

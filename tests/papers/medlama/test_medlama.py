@@ -21,16 +21,13 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.medlama.benchmarks import medlama, medlama_released
 from medprobe.papers.medlama.benchmarks.medlama.names import SubjectNames, read_names
 from medprobe.papers.medlama.benchmarks.medlama.queries import (
+    RELATIONS,
+    TEMPLATES,
     UNNATURAL,
+    default_prompt,
     hardness,
     rouge_l_package,
     rouge_l_released,
-)
-from medprobe.papers.medlama.benchmarks.medlama.wordings import (
-    HUMAN_PROMPTS,
-    RELATIONS,
-    WORDINGS,
-    default_prompt,
 )
 from medprobe.pipeline.stages.build import build as build_stage
 
@@ -210,8 +207,9 @@ def test_families_ask_each_query_of_full_under_our_wordings(tmp_path: Path) -> N
     families = built.queries[is_member].groupby("family_id")["prompt"].agg(list)
     assert len(families) == 2
     subject = built.queries.set_index("query_id")["subject"][families.index[0]]
-    templates = [HUMAN_PROMPTS["may_treat"], *WORDINGS["may_treat"]]
-    assert families.iloc[0] == [template.replace("[X]", subject) for template in templates]
+    assert families.iloc[0] == [
+        template.replace("[X]", subject) for template in TEMPLATES["may_treat"].values()
+    ]
     chosen = medlama.Settings(relations=("may_treat",))
     failing = [
         gate_helpers.failing(
@@ -307,12 +305,12 @@ def test_an_unknown_kind_of_name_is_refused() -> None:
 
 
 def test_every_relation_has_four_further_wordings_that_differ() -> None:
-    assert set(WORDINGS) == set(RELATIONS)
-    for relation, templates in WORDINGS.items():
-        every = {*templates, HUMAN_PROMPTS[relation]}
-        assert len(every) == 5
-        assert all(text.count("[X]") == text.count("[Y]") == 1 for text in every)
-        assert all(text.endswith(" .") for text in templates)
+    wordings = ["original", "ours-1", "ours-2", "ours-3", "ours-4"]
+    for relation in RELATIONS:
+        templates = TEMPLATES[relation]
+        assert [*templates] == wordings and len({*templates.values()}) == 5
+        assert all(text.count("[X]") == text.count("[Y]") == 1 for text in templates.values())
+        assert all(text.endswith(" .") for text in templates.values())
 
 
 @pytest.mark.parametrize("name", ["t(8;21)(q22;q22)", "AML with inv(16)(p13.1q22)", "del(5q)"])
@@ -519,7 +517,8 @@ def test_the_released_relations_come_out_identical(
 
 def test_the_released_prompts_are_ours(released_data: Callable[[str], Path]) -> None:
     prompts = pd.read_csv(released_data("medlama") / "prompts.csv").set_index("pid")
-    assert prompts["human_prompt"].to_dict() == HUMAN_PROMPTS
+    human = {relation: templates["original"] for relation, templates in TEMPLATES.items()}
+    assert prompts["human_prompt"].to_dict() == human
     ours = {name: default_prompt(name) for name in prompts.index}
     assert {
         name: " ".join(text.split()) for name, text in prompts["default_prompt"].items()

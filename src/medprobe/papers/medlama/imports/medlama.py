@@ -7,8 +7,7 @@ import pandas as pd
 from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.papers.medlama.benchmarks import medlama_released as medlama
-from medprobe.papers.medlama.benchmarks.medlama.queries import hardness
-from medprobe.papers.medlama.benchmarks.medlama.wordings import RELATIONS
+from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS, hardness
 
 BRINGS = "medlama"
 

@@ -9,25 +9,30 @@ the one that gives the released columns to the last bit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
+import yaml
 from pydantic import Field, field_validator
 
 from medprobe.benchmarks import counts
-from medprobe.benchmarks.families import FamilySettings, SubjectName, Wording, with_families
+from medprobe.benchmarks.families import (
+    FamilySettings,
+    SubjectName,
+    further_wordings,
+    with_families,
+)
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
 from medprobe.core.tables import ORIGINAL, RELATION_ANSWERS, BenchmarkTables
-from medprobe.papers.medlama.benchmarks.medlama.wordings import (
-    HUMAN_PROMPTS,
-    RELATIONS,
-    WORDINGS,
-    default_prompt,
-)
 
+TEMPLATES: Final[dict[str, dict[str, str]]] = yaml.load(
+    Path(__file__).with_name("templates.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
+RELATIONS: Final = tuple(TEMPLATES)[:19]  # in the order of the paper's Table 2
 HardnessRule = Literal["released", "rouge_score"]
 
 
@@ -68,8 +73,8 @@ class MedlamaSettings(Section):
     @classmethod
     def _check_relations(cls, relations: tuple[str, ...]) -> tuple[str, ...]:
         for name in relations:
-            if name not in HUMAN_PROMPTS:
-                raise ValueError(f"no relation '{name}'{nearest(name, list(HUMAN_PROMPTS))}")
+            if name not in TEMPLATES:
+                raise ValueError(f"no relation '{name}'{nearest(name, [*TEMPLATES])}")
         return relations
 
 
@@ -113,7 +118,12 @@ def tables(
     full = queries[queries["subset"] == "full"]
     candidates = _ranked_names(queries, pd.concat(every, ignore_index=True), settings)
     if settings.families:
-        wordings = {row.query_id: _wordings(row.relation, settings) for row in full.itertuples()}
+        wordings = {
+            row.query_id: further_wordings(
+                {**TEMPLATES[row.relation], ORIGINAL: _template(row.relation, settings)}
+            )
+            for row in full.itertuples()
+        }
         names, counted = read_names(full)
         read = [*read, *counted]
         queries, candidates = with_families(
@@ -185,16 +195,20 @@ def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFr
 
 def _template(relation: str, settings: MedlamaSettings) -> str:
     """The benchmark's own template of a relation."""
-    return HUMAN_PROMPTS[relation] if settings.prompts == "human" else default_prompt(relation)
+    human = TEMPLATES[relation][ORIGINAL]
+    return human if settings.prompts == "human" else default_prompt(relation)
 
 
-def _wordings(relation: str, settings: MedlamaSettings) -> list[Wording]:
-    """The wordings of a relation: the benchmark's own, then ours."""
-    further = enumerate(WORDINGS.get(relation, ()), start=1)
-    return [
-        Wording(ORIGINAL, _template(relation, settings)),
-        *(Wording(f"ours-{number}", template) for number, template in further),
-    ]
+def default_prompt(relation: str) -> str:
+    """Return the prompt made of the relation's own name.
+
+    (One released default prompt, that of associated_morphology_of, has a stray second blank before
+    its slot; this one has not.)
+
+    >>> default_prompt("may_treat")
+    '[X] may treat [Y] .'
+    """
+    return f"[X] {relation.replace('_', ' ')} [Y] ."
 
 
 def _candidates(queries: pd.DataFrame) -> pd.DataFrame:
