@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import click
+
 from medprobe.core.errors import BadInput, quoting
 from medprobe.core.executor import Job
 from medprobe.core.files import disk_full_error, size
@@ -96,7 +98,7 @@ class Member:
 
 
 class Cluster:
-    """The executor. Its workers stay for further calls of the same work."""
+    """The executor. Its workers stay for further calls of the same work, and go at the end."""
 
     def __init__(self, engine: EngineParams) -> None:
         self.engine = engine
@@ -104,6 +106,14 @@ class Cluster:
         self.workers: list[Member] = []  # ready, or starting
         self.devices: set[str] = set()  # on which jobs were done
         self.totals: Counter[str] = Counter()  # of workers, jobs and tokens
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        self.dismiss()
+        if self.devices and not error:
+            click.echo(self.summary(), err=True)
 
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
@@ -171,7 +181,6 @@ class _Call:
             raise BadInput("Ray cluster", problem, "lower OMP_NUM_THREADS, or add a larger node")
 
     def _nodes(self) -> list[dict[str, float]]:
-        """The resources of each node."""
         return [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
 
     def _gpus(self) -> int:

@@ -44,28 +44,21 @@ from medprobe.sources.records import read_lines
 SENTENCES: Final = Path("data/sentences")
 
 
-def read_sentences(path: Path) -> dict[int, str]:
-    """Read the sentences of a set by line number. Blank lines are left out.
+def read_sentences(path: Path) -> list[str]:
+    """Read the lines of a set up to its last sentence; a blank one is empty.
 
     Raises:
         BadInput: the file is missing or is not UTF-8.
     """
+    get = "put one sentence per line there"
     if not path.is_file():
         names = sorted(file.stem for file in path.parent.glob("*.txt"))
-        remedy = f"there are: {', '.join(names)}" if names else "put one sentence per line there"
+        remedy = f"there are: {', '.join(names)}" if names else get
         raise BadInput(path, f"no such sentence set{nearest(path.stem, names)}", remedy)
-    return read_numbered_lines(path)
-
-
-def fill_gaps(sentences: dict[int, str]) -> list[str]:
-    """Return the lines of a set, from its sentences by line number: a blank one is empty."""
-    return [sentences.get(number, "") for number in range(1, max(sentences, default=0) + 1)]
-
-
-def read_numbered_lines(path: Path) -> dict[int, str]:
-    """Read the nonblank lines of a file by line number. Raises BadInput for bad UTF-8."""
-    numbered = enumerate(read_lines(path, "put one sentence per line there"), 1)
-    return {number: line.removesuffix("\n") for number, (_, line) in numbered if line.strip()}
+    lines = [line.removesuffix("\n") if line.strip() else "" for _, line in read_lines(path, get)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 STATE: Final = "training.pt"  # with the newest kept checkpoint: what the next step needs
@@ -140,7 +133,7 @@ def read_pairs(path: Path, mask: str, settings: RewireSettings, seed: str) -> li
     Raises:
         BadInput: as `read_sentences`, or there are fewer than two.
     """
-    pairs = make_pairs(fill_gaps(read_sentences(path)), mask, settings, seed)
+    pairs = make_pairs(read_sentences(path), mask, settings, seed)
     if len(pairs) < 2:
         raise BadInput(path, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
     return pairs
@@ -158,7 +151,7 @@ def check_sentences(name: str, params: Params) -> None:
     read_pairs(path, "[MASK]", settings, f"{params.seed} {name}")
     if name not in sweeps.sets or not sweeps.max_sentences:
         return
-    size, own = max(read_sentences(path)), settings.max_sentences
+    size, own = len(read_sentences(path)), settings.max_sentences
     numbers = {int(float(value)) for value in sweeps.max_sentences} | {own}
     whole = sorted(most for most in numbers if most >= size)
     if len(whole) > 1:

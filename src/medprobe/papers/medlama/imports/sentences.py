@@ -7,7 +7,7 @@ import pandas as pd
 
 from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
-from medprobe.papers.medlama.rewiring import read_numbered_lines
+from medprobe.papers.medlama.rewiring import read_sentences
 
 BRINGS = "sentences"
 
@@ -25,11 +25,11 @@ def find(path: Path) -> Release:
     for file in files:
         if not NAME.fullmatch(file.stem):
             raise BadInput(file, "a set's name is letters, digits, _ and -", "rename the file")
-        numbered = read_numbered_lines(file)
-        sentences = list(numbered.values())
+        lines = read_sentences(file)
+        sentences = [line for line in lines if line]
         if not sentences:
             raise BadInput(file, "contains no sentence", "give a text with one sentence per line")
-        small += [file.stem] * (max(numbered) < LINES)
+        small += [file.stem] * (len(lines) < LINES)
         words = sum(len(text.split()) for text in sentences) / len(sentences)
         rows.append((file.stem, len(sentences), len(set(sentences)), round(words, 1)))
     report = pd.DataFrame(rows, columns=["set", "sentences", "distinct", "words"])

@@ -6,9 +6,8 @@ Its command ends the file (`cli.group.Commands`).
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +31,6 @@ from medprobe.papers.medlama.settings.rewire import (
     REWIRE,
     REWIRED,
     RewireSettings,
-    checkpoint_steps,
     make_folder,
 )
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
@@ -122,35 +120,19 @@ def rewire_folder(
             bar.advance_to(step, f"loss {loss:.3f}")
 
         work = _Steps(folder, sentences, parts, settings, engine.for_worker, draw_seed, report_step)
-        step_losses: list[float] = []
-        for job in _jobs(folder, sentences, parts, settings):
-            ((_, step_losses),) = executor(work, [job])
-            report_step(len(step_losses), step_losses[-1])
+        name = f"rewire {folder.name} on {sentences.stem}"
+        ((_, step_losses),) = executor(work, [Job(name, settings.steps, (folder, sentences))])
     _write_losses(step_losses, losses)
     record = settings.model_dump() | {"layers": settings.layers or count_layers(folder)}
     (parts / RECORD).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     _move_checkpoints(parts, target)
 
 
-def _jobs(folder: Path, sentences: Path, parts: Path, settings: RewireSettings) -> Iterator[Job]:
-    """A job from each checkpoint to the next.
-
-    Each is made only when it is needed, since it reads the checkpoint that the previous job wrote.
-    """
-    for end in checkpoint_steps(settings):
-        start = newest_step(parts)
-        if start < end or end == settings.steps:
-            name = f"rewire {folder.name} on {sentences.stem}, steps {start + 1} to {end}"
-            previous = [parts / f"step-{start}"] if start else []
-            yield Job(name, end, (folder, sentences, *previous))
-
-
 @dataclass
 class _Steps:
-    """Rewires up to a step.
+    """Rewires up to a step, from the newest checkpoint that another process may have left.
 
-    The model is loaded by the process that runs the first job; a copy that is sent to another
-    process has no model and reports no progress.
+    A copy that is sent to another process reports no progress.
     """
 
     folder: Path
@@ -165,20 +147,16 @@ class _Steps:
         recipe = (self.folder, self.sentences, self.parts, self.settings, self.engine, self.seed)
         return type(self), recipe
 
-    @cached_property
-    def rewiring(self) -> Rewiring:
-        """The model, in float32, at the newest kept step."""
+    def __call__(self, end: int) -> list[float]:
+        """Rewire up to the step `end`, in float32; return the losses of all steps."""
         engine = self.engine.model_copy(update={"precision": "float32"})
         model = load(self.folder, "encoder", engine, layers=self.settings.layers)
         if model.tokenizer.mask_token is None:
             remedy = "rewire masked models only"
             raise BadInput(self.folder, "the tokenizer has no mask token", remedy)
         pairs = read_pairs(self.sentences, model.tokenizer.mask_token, self.settings, self.seed)
-        return Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
-
-    def __call__(self, end: int) -> list[float]:
-        """Rewire up to the step `end`; return the losses of all steps so far."""
-        return list(self.rewiring.train_until(end, self.report_step))
+        rewiring = Rewiring(model, pairs, self.settings, seed=self.seed, folder=self.parts)
+        return rewiring.train_until(end, self.report_step)
 
 
 def _write_losses(losses: list[float], target: Path) -> None:

@@ -25,10 +25,8 @@ def validate_sentences(name: str, params: Params) -> None:
     passed = out / "passed"
     passed.unlink(missing_ok=True)
     path = SENTENCES / f"{name}.txt"
-    sentences = read_sentences(path)
-    lines = pd.DataFrame(
-        {"line": list(sentences), "text": pd.Series(sentences.values(), dtype=str)}
-    )
+    rows = [(number, text) for number, text in enumerate(read_sentences(path), 1) if text]
+    lines = pd.DataFrame(rows, columns=["line", "text"]).astype({"text": str})
     run_gate(
         name,
         places.EXPECTATIONS / "sentences",
