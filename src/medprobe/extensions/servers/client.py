@@ -1,6 +1,6 @@
 """Requests to an OpenAI-compatible server by the package `openai`: retried, several at once.
 
-The key is in no error and no record; of what a server says, only what quotes nothing of a request.
+The key is in no error and no record, nor are a server's words where errors may quote no data.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import importlib.util
 import json
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
@@ -36,7 +35,6 @@ CAP: Final = "max_tokens"  # of an answer
 CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
 SURROGATES: Final = "surrogatepass"  # JSON can hold half a pair, and no table can
 TEXTS: Final = ("text", "output_text", None)  # types of a text's parts
-COMMON: Final = frozenset({"the", "and", "for", "not", "you", "are", "one", "use", "a", "in", "of"})
 
 Body = dict[str, Any]
 
@@ -180,7 +178,7 @@ class Client:
             answer = json.loads(whole.decode("utf-16", "replace"))
         except openai.APIStatusError as error:
             status = error.status_code
-            problem = f"{status} {responses.get(status, '')}".strip() + self._said(error, body)
+            problem = f"{status} {responses.get(status, '')}".strip() + self._said(error)
             if status not in RETRIED and status < 500:
                 raise Refused(self._where(path), problem, _remedy(error, body)) from None
         except openai.APITimeoutError:
@@ -197,16 +195,15 @@ class Client:
             return answer
         raise BadInput(self._where(path), f"{problem} (tries: {self.tries})", remedy)
 
-    def _said(self, error: "openai.APIStatusError", body: Body) -> str:
-        """Return a server's own words, where errors may quote data or these quote none."""
+    def _said(self, error: "openai.APIStatusError") -> str:
+        """Return a server's own words, which can repeat the request, where errors may quote it."""
         message = nested(error.body, "message") or error.body
-        if not isinstance(message, str) or message.lstrip().startswith("<"):  # a page
-            return ""
+        if not quoting.get() or not isinstance(message, str) or message.lstrip().startswith("<"):
+            return ""  # or a page
         message = " ".join(message.split())
         secrets = [self._key(), self.params.url]
         said = f"{message} {unquote(message)}"
-        is_secret = any(secret and secret in said for secret in secrets)
-        if not message or is_secret or (not quoting.get() and _quotes(message, body)):
+        if not message or any(secret and secret in said for secret in secrets):
             return ""
         return f": {message[:MESSAGE_LENGTH]}"
 
@@ -262,23 +259,6 @@ def _failure(content: bytes) -> int:
         return 0
     code = nested(error, "code")
     return 0 if not error else code if code in range(400, 600) else 500
-
-
-def _quotes(message: str, body: Body) -> bool:
-    """Return whether a message has a word of a request's texts; short ones count as whole words.
-
-    >>> body = {"model": "m", "messages": [{"role": "user", "content": "Is it gout in the toe?"}]}
-    >>> _quotes("bad text: gouty", body), _quotes("Use 'max_completion_tokens' instead.", body)
-    (True, False)
-    """
-    prompt = body.get("prompt", "")
-    if not isinstance(prompt, str):
-        return True  # token identifiers, which a server can decode
-    texts = [prompt, *(turn["content"] for turn in body.get("messages", ()))]
-    words = {word for text in texts for word in re.findall(r"\w+", text.casefold())} - COMMON
-    said = message.casefold()
-    whole = {*re.findall(r"\w+", said)}
-    return any(word in (said if len(word) > 3 else whole) for word in words)
 
 
 def _remedy(error: "openai.APIStatusError", body: Body) -> str:

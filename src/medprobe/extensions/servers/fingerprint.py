@@ -5,9 +5,9 @@ two tokens nearly tie. So some answers of the same model may differ, and most of
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from operator import ne
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,11 +54,9 @@ OPENINGS: Final = (
     "After the concert they walked",
 )
 REQUEST: Final = "Go on with this text: "  # before an opening, to a chat
-ALL: Final = range(len(OPENINGS))
-SOME: Final = ALL[::8]  # asked again before each stage
 LENGTH: Final = 8  # tokens of an answer, and CHARACTERS of its text
 CHARACTERS: Final = 32
-FLIPS: Final = len(ALL) // 2  # answers of the same model that may differ (decisions.md)
+FLIPS: Final = len(OPENINGS) // 2  # answers of the same model that may differ (decisions.md)
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -76,10 +74,10 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The greedy answers of a day, with the model's thoughts, by the number of their opening."""
+    """The greedy answers of a day, with the model's thoughts, in the order of the openings."""
 
     day: date
-    answers: dict[int, str]
+    answers: list[str]
 
     @classmethod
     def read(cls, record: dict[str, Any]) -> "Fingerprint":
@@ -92,28 +90,26 @@ class Fingerprint:
         if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
             remedy = FETCH_AGAIN.format(record.get("name"))
             raise BadInput(f"servers.{record.get('name')}", "its record has no fingerprint", remedy)
-        return cls(date.fromisoformat(day), dict(enumerate(answers)))
+        return cls(date.fromisoformat(day), answers)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a record keeps of all answers."""
-        return {"day": self.day.isoformat(), "answers": [self.answers[number] for number in ALL]}
+        """Return what a record keeps."""
+        return {"day": self.day.isoformat(), "answers": self.answers}
 
 
-def take(client: Client, kind: ModelKind, numbers: Sequence[int] = ALL) -> Fingerprint:
-    """Ask a server to go on with openings.
+def take(client: Client, kind: ModelKind) -> Fingerprint:
+    """Ask a server to go on with all openings.
 
     Args:
         client: The server.
         kind: `chat` or `causal`.
-        numbers: Which of the openings.
 
     Raises:
         BadInput: The server does not answer.
     """
     is_chat = kind == "chat"
     bodies: list[Body] = []
-    for number in numbers:
-        opening = OPENINGS[number]
+    for opening in OPENINGS:
         turns = [{"role": "user", "content": REQUEST + opening}]
         asked: Body = {"messages": turns} if is_chat else {"prompt": opening}
         bodies.append({**asked, "max_tokens": LENGTH, "temperature": 0.0})
@@ -121,12 +117,12 @@ def take(client: Client, kind: ModelKind, numbers: Sequence[int] = ALL) -> Finge
     choices = (read_choice(nested(answer, "choices", 0)) for answer in answers)
     texts = ["".join(part or "" for part in choice)[:CHARACTERS] for choice in choices]
     day = datetime.fromtimestamp(client.clock(), UTC).date()
-    return Fingerprint(day, dict(zip(numbers, texts, strict=True)))
+    return Fingerprint(day, texts)
 
 
 def count_differing(old: Fingerprint, new: Fingerprint) -> int:
     """Return how many answers of `new` are not those of `old`."""
-    return sum(old.answers[number] != text for number, text in new.answers.items())
+    return sum(map(ne, old.answers, new.answers))
 
 
 def is_same(old: Fingerprint, new: Fingerprint) -> bool:
@@ -135,7 +131,7 @@ def is_same(old: Fingerprint, new: Fingerprint) -> bool:
 
 
 def check(client: Client, record: dict[str, Any]) -> None:
-    """Ask some openings again, and all of them if an answer differs.
+    """Ask all openings again.
 
     Args:
         client: The server.
@@ -145,10 +141,9 @@ def check(client: Client, record: dict[str, Any]) -> None:
         BadInput: The server has another model now, or does not answer.
     """
     old = Fingerprint.read(record)
-    for numbers in (SOME, ALL):
-        if not (count := count_differing(old, take(client, record["kind"], numbers))):
-            return
-    if count > FLIPS:
+    if (count := count_differing(old, take(client, record["kind"]))) > FLIPS:
         day = f"{old.day.day} {old.day:%B %Y}"
-        problem = f"this server is not the model of {day}: {count} of {len(ALL)} answers differ"
-        raise BadInput(f"servers.{client.name}", problem, FETCH_AGAIN.format(client.name))
+        problem = f"this server is not the model of {day}: {count} of {len(OPENINGS)} answers"
+        raise BadInput(
+            f"servers.{client.name}", f"{problem} differ", FETCH_AGAIN.format(client.name)
+        )

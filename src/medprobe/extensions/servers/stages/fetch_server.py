@@ -13,7 +13,7 @@ import click
 from medprobe.backends import PLUGIN_MODEL, PluginModel
 from medprobe.core import places
 from medprobe.core.answers import THINK_END
-from medprobe.core.errors import BadInput, nearest
+from medprobe.core.errors import BadInput, nearest, quoting
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.extensions.servers import fingerprint
@@ -130,6 +130,7 @@ def _lacks(client: Client, kind: ModelKind) -> dict[str, str]:
 @click.option("--model", required=True, help="A model of params.yaml.")
 def command(params: Params, model: str) -> None:
     """Record what a server can do, before its model is probed."""
+    quoting.set(True)  # its questions are none of the data's
     fetch_server(model, params, places.MODELS / model)
 
 
