@@ -171,7 +171,6 @@ def context() -> None:
                         "context_id": f"{document}-{number}",
                         "centre": centre,
                         "kind": kind,
-                        "draw": 0,
                         "subset": subset if (centre, kind) == ("target", "real") else "steps",
                         "step": step,
                         "prompt": " ".join([*segments[:step], "subject has [Y] ."]),

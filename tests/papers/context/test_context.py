@@ -145,18 +145,6 @@ def test_synthetic_contexts_hold_entities_alone(data: Path) -> None:
     assert in_order[3] == f"runny nose, felt sick, mucus in the throat.{prompt}"
 
 
-def test_random_contexts_are_drawn_as_often_as_is_asked(data: Path) -> None:
-    single, three = (context.build(data, choose(random_draws=n), seed=1).queries for n in (1, 3))
-    pd.testing.assert_frame_equal(three[three["draw"] == 0].reset_index(drop=True), single)
-    more = three[three["draw"] > 0]
-    assert set(more["kind"]) == {"knowledge-random"}
-    contexts = three.query("kind == 'knowledge-random'").groupby(["pair_id", "centre"])
-    assert (contexts["context_id"].nunique() == 3).all()
-    assert (contexts["prompt"].nunique() > single["step"].max() + 1).all()  # not all in one order
-    orders = three.query("kind == 'knowledge-random'").groupby("context_id")["added_id"].agg(set)
-    assert orders.map(frozenset).nunique() < len(orders)  # but of the same entities
-
-
 def test_two_builds_are_the_same_and_the_seed_matters(data: Path) -> None:
     first, again = (context.build(data, choose(), seed=1) for _ in range(2))
     pd.testing.assert_frame_equal(first.queries, again.queries)

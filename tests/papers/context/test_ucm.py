@@ -48,7 +48,6 @@ def example() -> tuple[pd.DataFrame, pd.DataFrame]:
             "fact_id": "T",
             "resource": "notes",
             "kind": "real",
-            "draw": 0,
         }
     )
     predictions = pd.DataFrame(
@@ -180,7 +179,6 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                         "resource": "notes",
                         "centre": centre,
                         "kind": "real",
-                        "draw": 0,
                         "step": step,
                         "added": added,
                         "added_role": ["", "correct", "incorrect"][step],
@@ -280,7 +278,7 @@ def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
             rows.append({"query_id": f"{name}/{step}", "benchmark": "context", "relation": "has"})
             rows[-1] |= {"subject": "S", "subject_id": f"S{triple}", "prompt": "[Y]"}
             rows[-1] |= {"answers": ["t"], "answer_ids": ["T"], "subset": subset, "fact_id": "T"}
-            rows[-1] |= {"context_id": name, "resource": resource, "centre": "target", "draw": 0}
+            rows[-1] |= {"context_id": name, "resource": resource, "centre": "target"}
             rows[-1] |= {"kind": "real", "step": step, "added": "c" if step else "", "target": "t"}
             rows[-1] |= {"added_role": "correct" if step else "", "objects": 1, "frequency": 1}
             predicted.append({"query_id": f"{name}/{step}", "prediction": "t", "rank": rank})
@@ -298,35 +296,6 @@ def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
     assert scores["full"]["macro"]["acc_at_1"]["n"] == 10, "triples"
     paired = SCORER.paired(predictions, tmp_path, scoring).query("subset == 'full'")
     assert np.average(paired["acc_at_1"], weights=paired["weight"]) == both
-
-
-def test_draws_of_random_contexts_count_as_one_and_their_deviation_is_kept(tmp_path: Path) -> None:
-    """A real context in which the target rises, and three random ones; it falls in the last."""
-    folder, predictions, _ = write_project(tmp_path, correct_first=True)
-    real = pd.read_parquet(folder / "queries.parquet").query("centre == 'target'")
-    real_predictions = predictions[predictions["query_id"].isin(real["query_id"])]
-    tables, rows = [real], [real_predictions]
-    for draw in range(3):
-        names = {column: real[column] + f"-{draw}" for column in ("query_id", "context_id")}
-        drawn = real.assign(**names, kind="knowledge-random", draw=draw, subset="steps")
-        tables.append(drawn)
-        row = real_predictions.assign(query_id=real_predictions["query_id"] + f"-{draw}")
-        rises = row["rank"].eq(40) & (draw == 2)
-        rows.append(row.assign(rank=row["rank"].mask(rises, 60)))
-    pd.concat(tables).to_parquet(folder / "queries.parquet")
-    scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
-    scores = SCORER.score(pd.concat(rows), folder, scoring)["default"]
-    drawn_shares = scores["target/kind:knowledge-random"]["micro"]["understand"]
-    assert drawn_shares["value"] == pytest.approx(2 / 3, abs=1e-6)
-    assert drawn_shares["std"] == pytest.approx(np.std([1, 1, 0], ddof=1), abs=1e-6)
-    both = scores["target"]["micro"]["understand"]
-    assert both["value"] == pytest.approx((1 + 2 / 3) / 2, abs=1e-6), "one context of each kind"
-    assert both["std"] == pytest.approx(np.std([1, 1, 0.5], ddof=1), abs=1e-6)
-    assert "std" not in scores["target/kind:real"]["micro"]["understand"]
-    change = scores["target/added:correct"]["micro"]["rc_target"]["value"]
-    assert change == pytest.approx((-10 + (-10 - 10 + 10) / 3) / 2, abs=1e-6)
-    paired = SCORER.paired(pd.concat(rows), folder, scoring).set_index("subset")
-    assert np.allclose(paired.loc["target", "understand"], (1 + 2 / 3) / 2)
 
 
 def test_paired_tests_compare_triples(tmp_path: Path) -> None:

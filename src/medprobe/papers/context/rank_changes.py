@@ -26,8 +26,7 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
 
     `rc_target`, `rc_added`: of the target and of the entity added; `rc_correct`, `rc_incorrect`:
     means over the other correct objects and the incorrect entities that the context held before.
-    NaN where there is none. `weight` is one over the draws of the context's kind, so that several
-    random contexts count as one. `predictions` are of one model, variant and replicate.
+    NaN where there is none. `predictions` are of one model, variant and replicate.
     """
     steps = queries[["query_id", "context_id", "step", "added", "target"]]
     ranks = predictions[["query_id", "prediction", "rank", "hit"]].merge(steps, on="query_id")
@@ -49,7 +48,6 @@ def rank_changes(queries: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFra
     changes = queries[queries["step"] > 0].set_index("query_id")
     for name, rows in series.items():
         changes[name] = ranks[rows].groupby("query_id")["change"].mean()
-    changes["weight"] = 1 / changes.groupby("kind")["draw"].transform("nunique")
     return changes.reset_index()
 
 
@@ -59,10 +57,7 @@ def change_table(changes: pd.DataFrame) -> pd.DataFrame:
     The mean within each resource, then over resources. Rows `correct`, `incorrect`.
     """
     added = changes[changes["added_role"].isin(["correct", "incorrect"])]
-    keys = [added["added_role"], added["resource"]]
-    sums = added[SERIES].mul(added["weight"], axis=0).groupby(keys).sum()
-    weights = added[SERIES].notna().mul(added["weight"], axis=0).groupby(keys).sum()
-    by_resource = sums / weights.where(weights > 0)
+    by_resource = added.groupby(["added_role", "resource"])[SERIES].mean()
     return by_resource.groupby("added_role").mean()
 
 
@@ -81,12 +76,11 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
     """Understand, Confuse and Misunderstand of each triple in each resource.
 
     Columns `relation, subject_id, fact_id, resource, cluster, understand, confuse, misunderstand`,
-    `size`, the weight of its steps, and `weight` (`weigh`).
+    `size`, the number of its steps, and `weight` (`weigh`).
 
     >>> steps = pd.DataFrame({
     ...     "relation": "has", "subject_id": "S", "fact_id": "O", "cluster": "S",
-    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1],
-    ...     "weight": 1.0})
+    ...     "resource": "notes", "added_role": "correct", "rc_target": [-2, 0, 0, 1]})
     >>> by_triple(steps)[SHARES].to_numpy().tolist()
     [[0.25, 0.5, 0.25]]
     """
@@ -97,10 +91,8 @@ def by_triple(changes: pd.DataFrame) -> pd.DataFrame:
         "confuse": changes_of_target == 0,
         "misunderstand": changes_of_target > 0,
     }
-    size = correct_steps["weight"]
-    steps = correct_steps.assign(size=size, **{name: is_so * size for name, is_so in moves.items()})
-    sums = steps.groupby([*TRIPLE, "resource", "cluster"])[[*SHARES, "size"]].sum()
-    return weigh(sums.assign(**sums[SHARES].div(sums["size"], axis=0)).reset_index())
+    steps = correct_steps.assign(**moves).groupby([*TRIPLE, "resource", "cluster"])
+    return weigh(steps[SHARES].mean().assign(size=steps.size().astype(float)).reset_index())
 
 
 def weigh(triples: pd.DataFrame) -> pd.DataFrame:

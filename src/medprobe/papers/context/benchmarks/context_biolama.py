@@ -85,7 +85,9 @@ def _knowledge(
         for uri, label, names in entities:
             labels.setdefault(uri, label)
             aliases += [(name, uri) for name in (label, *names)]
-    first = {label: min(uris) for label, uris in _grouped(labels).items()}
+    first: dict[str, str] = {}
+    for uri, label in labels.items():
+        first[label] = min(uri, first.get(label, uri))
     representatives = {uri: first[label] for uri, label in labels.items()}
     facts: set[tuple[str, str, str]] = set()
     objects: dict[str, set[str]] = {}
@@ -105,14 +107,6 @@ def _knowledge(
         objects,
         _prompts(folder, triples),
     )
-
-
-def _grouped(labels: dict[str, str]) -> dict[str, list[str]]:
-    """The URIs of each label."""
-    uris: dict[str, list[str]] = {}
-    for uri, label in labels.items():
-        uris.setdefault(label, []).append(uri)
-    return uris
 
 
 def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, str]:

@@ -3,8 +3,7 @@
 Subsets: `target` and `negative` hold UCM_k by relation and as `macro`, UCM_m as `micro`; `alone`
 and `full` hold acc@k for the prompt alone and behind the full real context. Their parts, such as
 `target/kind:real`, hold the means; `target/added:correct` those of the four rank changes. All are
-means within a resource first, then over resources. Where there are several draws of random
-contexts, `std` is the deviation over them.
+means within a resource first, then over resources.
 
 Source: the paper on context variance, Results; `rank_changes` defines the metrics.
 """
@@ -152,8 +151,7 @@ def _accuracies(scoring: Scoring, triples: pd.DataFrame) -> dict[str, Any]:
 def _shares(scoring: Scoring, steps: pd.DataFrame) -> dict[str, Any]:
     """The three shares, as the scores of a subset."""
     params = scoring.params
-    rows = shares(steps, params.bootstrap, params.confidence, scoring.seed)
-    return _numbers(rows.assign(std=_deviations(steps, rows)))
+    return _numbers(shares(steps, params.bootstrap, params.confidence, scoring.seed))
 
 
 def _numbers(rows: pd.DataFrame) -> dict[str, Any]:
@@ -161,32 +159,10 @@ def _numbers(rows: pd.DataFrame) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for row in rows.to_dict("records"):
         relation, metric, n = row.pop("relation"), row.pop("metric"), row.pop("n")
-        # What is left are the value, its interval and `std`, which is NaN for a single draw.
+        # What is left are the value and its interval.
         numbers = {key: round(number, DIGITS) for key, number in row.items() if pd.notna(number)}
         scores.setdefault(relation, {})[metric] = numbers | {"n": n}
     return scores
-
-
-def _deviations(steps: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
-    """The sample standard deviation over draws of each share of `rows`; NaN for a single draw.
-
-    Steps of contexts that are not drawn count in each.
-    """
-    draws = steps.groupby("kind")["draw"].transform("nunique")
-    values = [
-        shares(steps[(steps["draw"] == draw) | (draws == 1)].assign(weight=1.0), resamples=1)
-        for draw in range(draws.max())
-    ]
-    if len(values) < 2:
-        return pd.Series(float("nan"), rows.index)
-    by_draw = pd.concat(
-        [table.set_index(["relation", "metric"])["value"] for table in values], axis=1
-    )
-    return (
-        by_draw.std(axis=1)
-        .reindex(pd.MultiIndex.from_frame(rows[["relation", "metric"]]))
-        .set_axis(rows.index)
-    )
 
 
 SCORER = Ucm()

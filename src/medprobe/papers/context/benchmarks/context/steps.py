@@ -165,13 +165,11 @@ def words(passage: str) -> int:
     return sum(1 for _ in WORD.finditer(passage))
 
 
-def steps(
-    evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str], *, draws: int = 1
-) -> list[dict]:
+def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) -> list[dict]:
     """Return one row per step of eight contexts, two of each kind.
 
     One is around the target, one around the negative target, which is the first incorrect entity
-    that the target's context adds. Of random contexts there are so many `draws`.
+    that the target's context adds.
 
     No rows where a context cannot be made; `dropped` counts these, by rule. Raises BadInput where
     the document does not mention the fact's two ends.
@@ -196,11 +194,9 @@ def steps(
         dropped["document: first segment beyond the window"] += 1
         return []
     rows: list[dict] = []
-    for centre_name, segments_around in (("target", parts), ("negative", negative)):
+    for name, segments_around in (("target", parts), ("negative", negative)):
         for kind in CONTEXT_KINDS:
-            for draw in range(draws if kind == "knowledge-random" else 1):
-                name = _Name(centre_name, kind, draw)
-                rows += _context(evidence, name, segments_around, seed)
+            rows += _context(evidence, name, kind, segments_around, seed)
     return rows
 
 
@@ -242,20 +238,11 @@ def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limit
     return parts
 
 
-class _Name(NamedTuple):
-    """Which of the contexts that a document gives for a fact."""
-
-    centre: str
-    kind: ContextKind
-    draw: int  # of a random context, otherwise 0
-
-
 def _context(
-    evidence: Evidence, name: _Name, parts: list[Segment], seed: int
+    evidence: Evidence, centre: str, kind: ContextKind, parts: list[Segment], seed: int
 ) -> Iterable[dict[str, Any]]:
     """Rows of one context, from step 0, the prompt alone."""
-    centre, kind, draw = name
-    context = evidence.digest(centre, kind, *([str(draw)] if draw else []))
+    context = evidence.digest(centre, kind)
     target = parts[0].mention.id
     shared = {
         "relation": evidence.relation,
@@ -267,7 +254,6 @@ def _context(
         "document": evidence.document.id,
         "centre": centre,
         "kind": kind,
-        "draw": draw,
         "target_id": target,
     }
     held = {part.mention.id for part in parts}
