@@ -38,7 +38,6 @@ def test_a_record_is_read_through_its_tags(tmp_path: Path) -> None:
         pubmed.Article(
             pmid="77",
             version=2,
-            title="On E. coli",
             abstract=("Effects of H2O on mice & men.", "Done β."),
             submitted=date(2022, 3, 4),
         ),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import kendalltau, pearsonr, spearmanr
+from scipy.stats import kendalltau
 
 from helpers import probing
 from helpers.needed import NEEDED
@@ -32,11 +32,7 @@ from medprobe.papers.template_free.analyses import predicted, ranks
 from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.data_sets import PAPER, DataSet, cut_off, data_sets
-from medprobe.papers.template_free.analyses.scores import (
-    correlate,
-    correlate_prompts,
-    select_points,
-)
+from medprobe.papers.template_free.analyses.scores import correlate, select_points
 from medprobe.papers.template_free.benchmarks import lama, lipid
 from medprobe.papers.template_free.sections.template_free import PREFIX, chapter
 from medprobe.pipeline import check
@@ -322,30 +318,6 @@ def test_models_are_listed_by_size_and_their_means_are_by_kind() -> None:
         ["w", "", 7, 2, 0.5],
         ["v", "general", 0, 1, 0.2],
     ]
-
-
-def test_prompts_that_a_model_finds_likely_are_answered() -> None:
-    scores, params = many_models()
-    item = scores[0]
-    item.perplexity["v"] = np.where(item.accuracy["v"] > 0, 2.0, 50.0) + np.arange(40) / 40
-    item.perplexity["w"] = np.where(np.arange(40) % 2, np.nan, 3.0 + np.arange(40))
-    table = correlate_prompts(scores, params).set_index("model")
-    assert table.loc["v", "rho"] < -0.5 and table.loc["v", "high_rho"] < 0
-    assert table.loc["v", "prompts"] == 40 and table.loc["w", "prompts"] == 20
-    x, y = np.log(item.perplexity["v"]), item.accuracy["v"]
-    assert table.loc["v", "r_log"] == pytest.approx(pearsonr(x, y).statistic)
-    assert table.loc["v", "rho"] == pytest.approx(spearmanr(x, y).statistic)
-
-
-@given(st.integers(1, 11), st.integers(1, 11), st.floats(2, 1000))
-def test_of_two_perplexities_r_and_rho_are_one_number(hits: int, likely: int, other: float) -> None:
-    scores, params = many_models()  # many resamples hold one perplexity, or no hit
-    item = replace(scores[0], cluster=pd.Series(range(12)))
-    item.accuracy = {"v": (np.arange(12) < hits).astype(float)}
-    item.perplexity = {"v": np.where(np.arange(12) < likely, 1.5, other)}
-    [row] = correlate_prompts([item], params).to_dict("records")
-    for end in ("", "low_", "high_"):
-        assert row[f"{end}r_log"] == pytest.approx(row[f"{end}rho"], abs=1e-6, nan_ok=True)
 
 
 def test_parallel_differences_are_paired(results: PageData) -> None:

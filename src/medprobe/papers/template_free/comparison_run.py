@@ -38,7 +38,10 @@ def list_runs(
         single: the results of single models.
         params: the content of params.yaml.
     """
-    builders = _template_free_builders(single)
+    names = sorted({result.benchmark for result in single})
+    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
+    members = {data.benchmark for data in data_sets(builders)}
+    builders = {name: builder for name, builder in builders.items() if name in members}
     if not builders:
         return []
     models = params.models.model_dump(mode="json")
@@ -47,14 +50,6 @@ def list_runs(
     key = make_key(used, models, *settings)
     content = partial(_template_free, tables, chapters, builders, params)
     return [PendingRun("template-free", "all", "comparison", key, content, about=ABOUT)]
-
-
-def _template_free_builders(single: Sequence[PendingRun]) -> dict[str, str]:
-    """The benchmarks that hold data sets of the template-free comparison, and their builders."""
-    names = sorted({result.benchmark for result in single})
-    builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
-    members = {data.benchmark for data in data_sets(builders)}
-    return {name: builder for name, builder in builders.items() if name in members}
 
 
 def _template_free(

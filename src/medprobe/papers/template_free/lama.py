@@ -4,9 +4,10 @@ Every fact becomes an `Item`. Its `sentences` are texts with `[MASK]` in the obj
 place, each with the words that it replaces: T-REx has one per evidence, the others have a list.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field
 
@@ -153,6 +154,14 @@ def read_squad(folder: Path) -> Iterator[Item]:
         answer = row.obj_label
         texts = _with_answer(row.masked_sentences, answer)
         yield Item(str(row.id), "squad", row.sub_label, str(row.id), answer, answer, texts)
+
+
+READERS: Final[dict[str, tuple[str, Callable[[Path], Iterator[Item]]]]] = {
+    "google-re": ("Google_RE", read_google_re),  # a data set: its folder, what reads it
+    "t-rex": ("TREx", read_trex),
+    "conceptnet": ("ConceptNet", read_conceptnet),
+    "squad": ("Squad", read_squad),
+}
 
 
 def read_templates(

@@ -43,7 +43,6 @@ class Article(Record):
 
     pmid: Number
     version: Count
-    title: str
     abstract: tuple[str, ...]
     submitted: Annotated[date | None, BeforeValidator(_day)]
     retracted: bool = False
@@ -119,11 +118,9 @@ def _parse(element: etree._Element, where: str) -> Iterator[Article | Book | Del
         return
     pmid, article = (element.find(f"MedlineCitation/{name}") for name in ("PMID", "Article"))
     sections: list[Any] = [] if article is None else article.findall("Abstract/AbstractText")
-    title = None if article is None else article.find("ArticleTitle")
     row = {
         "pmid": "" if pmid is None else _text(pmid),
         "version": "1" if pmid is None else pmid.get("Version", "1"),
-        "title": "" if title is None else _text(title),
         "abstract": tuple(text for part in sections if (text := _text(part))),
         "submitted": _submitted(element),
         "retracted": any(

@@ -68,7 +68,6 @@ def analyses(
         "parallel-groups": parallel_groups,
         "perplexity": points,
         "correlation": scores.correlate(points),
-        "correlation-prompts": scores.correlate_prompts(by_query, params),
         "templates": scores.templates(comparison, sets, counted),
         "overconfidence": shares.drop(columns="subset", errors="ignore"),
         "overconfidence-means": predicted.average_overconfidence(shares, counted),
@@ -79,16 +78,12 @@ def analyses(
     for lipid in forms(builders, "lipid")[:1]:
         probed = comparison.loc[comparison["benchmark"] == lipid, "model"]
         tables["cut-off"] = cut_off(params.models, benchmarks / lipid, sorted(probed.unique()))
-        tables |= _notes(benchmarks / lipid)
+        for name in ("appearances", "agreement"):  # notes of its builder, and of its annotators
+            if (path := benchmarks / lipid / f"{name}.csv").is_file():
+                tables[name] = read_csv(path)
     hidden = [] if params.track.text else ["entity", "favourite"]
     return {
         name: table.drop(columns=hidden, errors="ignore")
         for name, table in tables.items()
         if len(table)
     }
-
-
-def _notes(folder: Path) -> dict[str, pd.DataFrame]:
-    """Read how often LIPID's entities appear, and how far its annotators agree."""
-    paths = {name: folder / f"{name}.csv" for name in ("appearances", "agreement")}
-    return {name: read_csv(path) for name, path in paths.items() if path.is_file()}

@@ -11,6 +11,7 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.core.tables import whole_table
 from medprobe.metrics.accuracy import values
+from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.intervals import means_of_sums, resampled_sums
 from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.summary import read_queries
@@ -28,26 +29,19 @@ class QueryScores:
         data: the data set.
         cluster: by query, a number from 0: what is drawn together.
         accuracy: acc@1 of each model, by query.
-        perplexity: perplexity of each model, by query; NaN where a prompt has none.
     """
 
     data: DataSet
     cluster: pd.Series
     accuracy: dict[str, np.ndarray] = field(default_factory=dict)
-    perplexity: dict[str, np.ndarray] = field(default_factory=dict)
-
-    def sums(self, columns: list[np.ndarray]) -> np.ndarray:
-        """Sums of values by cluster, and last the number of queries: [clusters, columns + 1]."""
-        codes = self.cluster.to_numpy()
-        ones = np.ones(len(codes))
-        return np.column_stack([np.bincount(codes, column) for column in [*columns, ones]])
 
     def draw_means(self, columns: list[np.ndarray], params: Params) -> np.ndarray:
         """Means over the queries, and over resamples of their clusters: [1 + resamples, columns].
 
         Data sets of the same clusters, as parallel ones are, draw the same ones.
         """
-        sums = self.sums(columns)
+        codes, ones = self.cluster.to_numpy(), np.ones(len(self.cluster))
+        sums = np.column_stack([np.bincount(codes, column) for column in [*columns, ones]])
         draws = resampled_sums(sums, params.score.bootstrap, params.seed)
         return means_of_sums(np.concatenate([sums.sum(axis=0, keepdims=True), draws]))
 
@@ -55,7 +49,7 @@ class QueryScores:
 def read_scores(
     predictions: Path, benchmarks: Path, sets: list[DataSet], params: Params
 ) -> list[QueryScores]:
-    """Read accuracy and perplexity of every query of each data set that was probed.
+    """Read the accuracy of every query of each data set that was probed.
 
     One model's predictions are in memory at a time.
     """
@@ -70,14 +64,9 @@ def read_scores(
                 if len(of_set):
                     accuracy = values(of_set, rows, ties=False)
                     item = scores.setdefault(data, QueryScores(data, _number_clusters(rows)))
-                    item.accuracy[model] = _by_query(accuracy, METRIC, rows)
-        columns = ["variant", "query_id", "perplexity"]
-        measured = [data for data in queries if data in scores]
-        for model, table in read_tables(predictions, benchmark, params, "perplexity", columns):
-            for data in measured:
-                rows = queries[data]
-                if table["query_id"].isin(rows["query_id"]).any():
-                    scores[data].perplexity[model] = _by_query(table, "perplexity", rows)
+                    by_query = accuracy.set_index("query_id")[METRIC]
+                    ordered = by_query.reindex(rows["query_id"])
+                    item.accuracy[model] = ordered.to_numpy(float)
     return [scores[data] for data in sets if data in scores]
 
 
@@ -96,21 +85,38 @@ def _number_clusters(queries: pd.DataFrame) -> pd.Series:
     return pd.Series(codes, index=queries["query_id"])
 
 
-def _by_query(rows: pd.DataFrame, column: str, queries: pd.DataFrame) -> np.ndarray:
-    """A column in the order of the queries."""
-    return rows.set_index("query_id")[column].reindex(queries["query_id"]).to_numpy(float)
-
-
 def read_tables(
-    predictions: Path,
-    benchmark: str,
-    params: Params,
-    method: str = METHOD,
-    columns: list[str] = COLUMNS,
+    predictions: Path, benchmark: str, params: Params
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each model with its predictions on a benchmark, of the main variant of a method."""
+    """Yield each model with its predictions on a benchmark, of the main variant of METHOD."""
     for path in prediction_tables(predictions, params):
-        if (path.parent.name, path.stem) == (method, benchmark):
+        if (path.parent.name, path.stem) == (METHOD, benchmark):
             with whole_table(path):
-                table = pd.read_parquet(path, columns=columns, filters=[("variant", "==", "")])
+                table = pd.read_parquet(path, columns=COLUMNS, filters=[("variant", "==", "")])
             yield path.parent.parent.name, table
+
+
+def paired(difference: np.ndarray, cluster: np.ndarray, params: Params) -> dict[str, float]:
+    """A mean difference over queries, its interval and its p; clusters are drawn whole.
+
+    Args:
+        difference: of each query.
+        cluster: of each query, a number from 0.
+        params: the settings of intervals.
+    """
+    sums, sizes = np.bincount(cluster, difference), np.bincount(cluster).astype(float)
+    settings = params.score
+    low, high = difference_interval(
+        sums, sizes, settings.bootstrap, settings.confidence, params.seed
+    )
+    value = float(sums.sum() / sizes.sum())
+    return {"difference": value, "low": low, "high": high, "p": permutation(sums)}
+
+
+def corrected(rows: list[dict[str, object]], by: list[str] | None = None) -> pd.DataFrame:
+    """A table of tests with `p_holm`, corrected over all, or over those with equal values `by`."""
+    table = pd.DataFrame(rows)
+    if table.empty:
+        return table
+    tests = table.groupby(by or np.zeros(len(table)))["p"]
+    return table.assign(p_holm=tests.transform(lambda p: holm(p.to_numpy(float))))

@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
 from medprobe.core.tables import holds_subject, read_table
 from medprobe.metrics.accuracy import KS, values
-from medprobe.metrics.comparisons import difference_interval, holm, permutation
 from medprobe.metrics.summary import read_queries
-from medprobe.papers.template_free.analyses.by_query import read_tables
+from medprobe.papers.template_free.analyses.by_query import corrected, paired, read_tables
 from medprobe.papers.template_free.analyses.data_sets import (
     PARALLEL,
     Counted,
@@ -80,7 +78,8 @@ def parallel(
             {"name": name, "group": group, "models": count}, total / count, params
         )
     ]
-    return _corrected(rows), _corrected(by_group)
+    by = ["metric", "sentences"]
+    return corrected(rows, by), corrected(by_group, by)
 
 
 def _compare_facts(
@@ -93,32 +92,13 @@ def _compare_facts(
             continue
         cluster = pd.factorize(part.index.get_level_values("cluster"))[0]
         for metric in (f"acc_at_{k}" for k in KS):
-            a, b = part[metric].to_numpy(), part[f"{metric}_free"].to_numpy()
-            numbers = _compare_pairs(a, b, cluster, params)
-            yield {**about, "sentences": sentences, "metric": metric, **numbers, "pairs": len(part)}
-
-
-def _corrected(rows: list[dict[str, object]]) -> pd.DataFrame:
-    if not rows:
-        return pd.DataFrame()
-    table = pd.DataFrame(rows)
-    tests = table.groupby(["metric", "sentences"])["p"]
-    return table.assign(p_holm=tests.transform(lambda p: holm(p.to_numpy(float))))
-
-
-def _compare_pairs(
-    template_based: np.ndarray, template_free: np.ndarray, cluster: np.ndarray, params: Params
-) -> dict[str, float]:
-    """Both means, their difference (second minus first), its interval and p."""
-    difference = template_free - template_based
-    sums, sizes = np.bincount(cluster, difference), np.bincount(cluster).astype(float)
-    settings = params.score
-    bounds = difference_interval(sums, sizes, settings.bootstrap, settings.confidence, params.seed)
-    return {
-        **{"template_based": template_based.mean(), "template_free": template_free.mean()},
-        **{"difference": difference.mean(), "low": bounds[0], "high": bounds[1]},
-        "p": permutation(sums),
-    }
+            based, free = part[metric].to_numpy(), part[f"{metric}_free"].to_numpy()
+            yield {
+                **{**about, "sentences": sentences, "metric": metric},
+                **{"template_based": based.mean(), "template_free": free.mean()},
+                **paired(free - based, cluster, params),
+                "pairs": len(part),
+            }
 
 
 def overconfidence(predicted_entities: list[PredictedEntities]) -> pd.DataFrame:

@@ -15,10 +15,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from medprobe.core.params import ModelParams, Params
-from medprobe.metrics.comparisons import difference_interval, holm, permutation
+from medprobe.core.params import Params
 from medprobe.metrics.intervals import interval
-from medprobe.papers.template_free.analyses.by_query import QueryScores
+from medprobe.papers.template_free.analyses.by_query import QueryScores, corrected, paired
 from medprobe.papers.template_free.analyses.data_sets import Counted, DataSet, select_counted
 
 FEWEST: Final = 5  # models: a ranking of fewer says nothing
@@ -198,15 +197,12 @@ def describe_models(
     """
     if "acc_at_1" not in scores:
         return pd.DataFrame()
-    models = params.models.all()
+    group_of = {name: model.group or "" for name, model in params.models.all().items()}
     values = [name for name in ("acc_at_1", "perplexity") if name in scores]
     groups = select_counted(scores, counted).groupby(["model", "kind"])
     table = groups[values].mean().assign(sets=groups["name"].nunique()).reset_index()
-    about = [
-        (models.get(name, ModelParams()).group, parameters.get(name)) for name in table["model"]
-    ]
-    table["group"] = [group or "" for group, _ in about]
-    table["parameters"] = [float("nan") if size is None else float(size) for _, size in about]
+    table["group"] = table["model"].map(group_of).fillna("")
+    table["parameters"] = table["model"].map(dict(parameters)).astype(float)
     columns = ["model", "group", "parameters", "kind", "sets", *values]
     return table.sort_values(["parameters", "model", "kind"])[columns].reset_index(drop=True)
 
@@ -239,9 +235,10 @@ def compare_groups(
             numbers = {"value": draws[0, place], "low": low[place], "high": high[place]}
             means.append({**about, "group": name, "models": len(members[name]), **numbers})
         for first, second in combinations(columns, 2):
-            numbers = paired(item, columns[first], columns[second], params)
+            difference = columns[first] - columns[second]
+            numbers = paired(difference, item.cluster.to_numpy(), params)
             differences.append({**about, "group": first, "other": second, **numbers})
-    return pd.DataFrame(means), _corrected(differences)
+    return pd.DataFrame(means), corrected(differences)
 
 
 def compare_sizes(
@@ -279,27 +276,9 @@ def compare_sizes(
                         "parameters_smaller": parameters.get(smaller, np.nan),
                         "parameters_larger": parameters.get(larger, np.nan),
                         **{"acc_smaller": small.mean(), "acc_larger": large.mean()},
-                        **paired(item, large, small, params),
+                        **paired(large - small, item.cluster.to_numpy(), params),
                         "perplexity_smaller": perplexity.get((item.data.name, smaller), np.nan),
                         "perplexity_larger": perplexity.get((item.data.name, larger), np.nan),
                     }
                 )
-    return _corrected(rows)
-
-
-def paired(
-    scores: QueryScores, first: np.ndarray, second: np.ndarray, params: Params
-) -> dict[str, float]:
-    """The difference of two means over the same queries, first minus second, interval and p."""
-    sums, sizes = scores.sums([first - second]).T
-    settings = params.score
-    low, high = difference_interval(
-        sums, sizes, settings.bootstrap, settings.confidence, params.seed
-    )
-    difference = float(sums.sum() / sizes.sum())
-    return {"difference": difference, "low": low, "high": high, "p": permutation(sums)}
-
-
-def _corrected(rows: list[dict[str, object]]) -> pd.DataFrame:
-    table = pd.DataFrame(rows)
-    return table.assign(p_holm=holm(table["p"].to_numpy(float))) if len(table) else table
+    return corrected(rows)

@@ -1,22 +1,17 @@
 """How data sets rank models, single templates, more entities, and what perplexity says of it all.
 
 Is a model right where it finds sentences likely? Shaier et al., section 5.5 and Figure 2, correlate
-the means of data sets, of which a kind has four or six. The same question has two more answers
-here: over the models on one data set, and over the prompts of one data set for one model. A few
-prompts make most of a mean perplexity, so that logarithms and ranks are correlated too.
+the means of data sets, of which a kind has four or six. Here the models on one data set answer it,
+too. A few prompts make most of a mean perplexity, so that logarithms and ranks are correlated too.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from medprobe.core.params import Params
 from medprobe.core.tables import CANDIDATE_COLUMNS, DISTRACTOR, read_table
-from medprobe.metrics.intervals import ROUNDING, interval, resampled_sums
 from medprobe.metrics.summary import MEANS
-from medprobe.papers.template_free.analyses.by_query import QueryScores
 from medprobe.papers.template_free.analyses.data_sets import (
     METHOD,
     WITH_DISTRACTORS,
@@ -74,54 +69,6 @@ def _correlations(points: pd.DataFrame) -> dict[str, float]:
     rho, p_rho = spearmanr(x, y) if varies else MISSING
     numbers = {"r": r, "p": p, "r_log": r_log, "p_log": p_log, "rho": rho, "p_rho": p_rho}
     return {**{name: float(value) for name, value in numbers.items()}, "n": len(points)}
-
-
-def correlate_prompts(scores: Sequence[QueryScores], params: Params) -> pd.DataFrame:
-    """Correlate perplexity and hits over the prompts of each data set, for each model.
-
-    Returns:
-        `name, kind, model, r_log, rho` with bootstrap intervals over clusters of queries, NaN
-        where many resamples hold hits or misses only, and the number of `prompts`. A negative one
-        says: what a model finds likely, it answers more often.
-    """
-    rows = []
-    for item in scores:
-        for model in sorted({*item.accuracy} & {*item.perplexity}):
-            hits, perplexity = item.accuracy[model], item.perplexity[model]
-            measured = ~np.isnan(perplexity)
-            if len(np.unique(hits[measured])) > 1 and len(np.unique(perplexity[measured])) > 1:
-                clusters = item.cluster.to_numpy()[measured]
-                x, y = np.log(perplexity[measured]), hits[measured]
-                x_ranks, y_ranks = (pd.Series(values).rank().to_numpy() for values in (x, y))
-                about = {"name": item.data.name, "kind": item.data.kind, "model": model}
-                numbers = {
-                    **_clustered_r("r_log", x, y, clusters, params),
-                    **_clustered_r("rho", x_ranks, y_ranks, clusters, params),
-                }
-                rows.append({**about, **numbers, "prompts": int(measured.sum())})
-    return pd.DataFrame(rows)
-
-
-def _clustered_r(
-    name: str, x: np.ndarray, y: np.ndarray, clusters: np.ndarray, params: Params
-) -> dict[str, float]:
-    """Pearson's r of two columns with its interval over clusters, from sums of products."""
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    codes = np.unique(clusters, return_inverse=True)[1]
-    products = (x, y, x * x, y * y, x * y, np.ones(len(x)))
-    sums = np.column_stack([np.bincount(codes, column) for column in products])
-    draws = resampled_sums(sums, params.score.bootstrap, params.seed)
-    totals = np.concatenate([sums.sum(axis=0, keepdims=True), draws])
-    x_sum, y_sum, xx, yy, xy, n = totals.T
-    variances = np.stack([xx / n - (x_sum / n) ** 2, yy / n - (y_sum / n) ** 2])
-    variances[variances < ROUNDING] = np.nan  # of the sample 1; a resample can hold equal values
-    r = (xy / n - x_sum * y_sum / n**2) / np.sqrt(variances.prod(axis=0))
-    settings = params.score
-    if np.isnan(r[1:]).mean() > 1 - settings.confidence:
-        r[1:] = np.nan  # of so few hits, or misses, resamples do not say how far r would move
-    low, high = interval(r[:1], r[1:, None], settings.confidence, len(sums), scales=["plain"])
-    bounds = {f"low_{name}": max(low[0], -1.0), f"high_{name}": min(high[0], 1.0)}
-    return {name: float(r[0]), **bounds}
 
 
 def per_data_set(comparison: pd.DataFrame, sets: list[DataSet]) -> pd.DataFrame:

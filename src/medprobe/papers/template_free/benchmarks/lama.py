@@ -106,8 +106,7 @@ class RuleCounts:
 
 
 def _files(settings: Settings) -> list[str]:
-    folders = {"google-re": "Google_RE", "t-rex": "TREx", "conceptnet": "ConceptNet"}
-    return [f"lama/{folders.get(name, 'Squad')}/*.jsonl" for name in settings.sets]
+    return [f"lama/{lama.READERS[name][0]}/*.jsonl" for name in settings.sets]
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
@@ -167,14 +166,8 @@ def _facts(
     folder: Path, settings: Settings
 ) -> Iterator[tuple[str, list[lama.Item], dict[str, dict[str, str]]]]:
     """Each data set's name, facts, and templates by relation and wording, where it has any."""
-    readers = {
-        "google-re": lama.read_google_re,
-        "t-rex": lama.read_trex,
-        "conceptnet": lama.read_conceptnet,
-        "squad": lama.read_squad,
-    }
     for name in settings.sets:
-        items = list(readers[name](folder))
+        items = list(lama.READERS[name][1](folder))
         if settings.sentences == "joined" and name != "t-rex":  # which has evidences
             items = [replace(item, sentences=_joined(item)) for item in items]
         yield name, items, _templates(name, folder, has_families=settings.families is not None)

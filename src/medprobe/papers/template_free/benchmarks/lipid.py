@@ -89,7 +89,7 @@ def build(
     keywords = KEYWORDS[named] if isinstance(named, str) else named
     pattern = keyword_pattern(keywords, settings.keyword_place)
     harvester = Harvester(lists, period, pattern, settings.max_words)
-    rows = harvest(files, harvester, dropped, records, executor, retracted=retracted)
+    rows = harvest(files, harvester, dropped, records, retracted=retracted, executor=executor)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
@@ -212,9 +212,9 @@ def harvest(
     harvester: Harvester,
     dropped: Counter[str],
     records: Counter[str],
-    executor: Executor = in_this_process,
     *,
-    retracted: Counter[str] | None = None,
+    retracted: Counter[str],
+    executor: Executor = in_this_process,
 ) -> dict[str, Sequence[dict[str, str]]]:
     """Return the prompts of all abstracts that came to PubMed in a period, by PMID.
 
@@ -225,7 +225,6 @@ def harvest(
     `dropped`, by rule; what is read in `records`, by file, and in `retracted` those articles of the
     period that their journal has retracted.
     """
-    retracted = Counter() if retracted is None else retracted
     prompts: dict[str, Sequence[dict[str, str]]] = {}
     versions: dict[str, int] = {}  # of the few that have more than one
     jobs = [Job(f"prompts of {path.name}", path, (path,)) for path in files]
@@ -276,12 +275,11 @@ def appearances(queries: pd.DataFrame) -> pd.DataFrame:
     One row per subset with the columns subset, prompts, entities, and mean, std, max, min of the
     prompts of an entity.
     """
-    rows = []
-    for subset, answers in queries.groupby("subset", sort=False)["answers"]:
-        counts = answers.explode().value_counts()
-        numbers = {name: float(getattr(counts, name)()) for name in ("mean", "std", "max", "min")}
-        rows.append({"subset": subset, "prompts": len(answers), "entities": len(counts), **numbers})
-    return pd.DataFrame(rows)
+    sizes = queries.explode("answers").groupby(["subset", "answers"], sort=False).size()
+    table = sizes.astype(float).groupby("subset", sort=False).agg(["mean", "std", "max", "min"])
+    table.insert(0, "entities", sizes.groupby("subset").size())
+    table.insert(0, "prompts", queries["subset"].value_counts())
+    return table.reset_index()
 
 
 # The paper's words of hypotheses, plans and reports rather than facts. A parenthesis often gives

@@ -7,7 +7,6 @@ list or one per line. Convert other formats first.
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
@@ -75,50 +74,44 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     Raises:
         BadInput: a file that is amiss.
     """
-    prompts = read(data / SOURCE)
-    rows, dropped = [], Counter[tuple[str, str]]()
-    for row in prompts:
-        if row.prompt.count(MASK) != 1 or SLOT in row.prompt:
-            dropped[row.kind, "not one mask"] += 1
-        elif is_too_long(row.prompt, settings.max_words):
-            dropped[row.kind, TOO_LONG] += 1
-        else:
-            rows.append(row)
-    numbers: Counter[str] = Counter()
-    queries = []
-    for row in rows:
-        numbers[row.kind] += 1
-        queries.append(
-            {
-                "query_id": f"lipid/{row.kind}/{numbers[row.kind]}",
-                "benchmark": "lipid",
-                "relation": row.kind,
-                "subject": "",
-                "subject_id": "",
-                "prompt": row.prompt.replace(MASK, SLOT),
-                "answers": [row.entity],
-                "answer_ids": [row.entity],
-                "subset": row.kind,
-                "sentence": row.prompt.replace(MASK, row.entity),
-                "cut_off": CUT_OFF,
-            }
-        )
-    table = pd.DataFrame(queries)
-    names = {(row.kind, row.entity) for row in rows}
-    candidates = pd.DataFrame(
-        [(entity, entity, kind, kind) for kind, entity in sorted(names)], columns=CANDIDATE_COLUMNS
+    prompts = pd.DataFrame([row.model_dump() for row in read(data / SOURCE)])
+    texts, rule = prompts["prompt"], pd.Series("", prompts.index)
+    rule[[is_too_long(text, settings.max_words) for text in texts]] = TOO_LONG
+    rule[[text.count(MASK) != 1 or SLOT in text for text in texts]] = "not one mask"
+    rows = prompts[rule == ""].reset_index(drop=True)
+    kind, names = rows["kind"], [[name] for name in rows["entity"]]
+    number = rows.groupby("kind").cumcount() + 1
+    sentences = zip(rows["prompt"], rows["entity"], strict=True)
+    queries = pd.DataFrame(
+        {
+            "query_id": "lipid/" + kind + "/" + number.astype(str),
+            "benchmark": "lipid",
+            "relation": kind,
+            "subject": "",
+            "subject_id": "",
+            "prompt": rows["prompt"].str.replace(MASK, SLOT, regex=False),
+            "answers": names,
+            "answer_ids": names,
+            "subset": kind,
+            "sentence": [prompt.replace(MASK, name) for prompt, name in sentences],
+            "cut_off": CUT_OFF,
+        }
     )
-    rule = pd.DataFrame(
-        [(*key, count) for key, count in sorted(dropped.items())],
-        columns=["subset", "rule", "count"],
-    )
-    notes = {"dropped": rule, "appearances": lipid.appearances(table)}
+    listed = rows[["kind", "entity"]].drop_duplicates().sort_values(["kind", "entity"])
+    columns = ["entity", "entity", "kind", "kind"]
+    candidates = listed[columns].set_axis(CANDIDATE_COLUMNS, axis=1).reset_index(drop=True)
+    left_out = prompts.assign(rule=rule)[rule != ""]
+    dropped = left_out.groupby(["kind", "rule"]).size().rename_axis(["subset", "rule"])
+    notes = {
+        "dropped": dropped.reset_index(name="count"),
+        "appearances": lipid.appearances(queries),
+    }
     counted = [
-        *counts.by_name(SOURCE, "prompts", (row.kind for row in prompts)),
-        *counts.by_name(SOURCE, "dropped", (kind for kind, _ in dropped.elements())),
-        *counts.by_name("", "queries", table["subset"]),
+        *counts.by_name(SOURCE, "prompts", prompts["kind"]),
+        *counts.by_name(SOURCE, "dropped", left_out["kind"]),
+        *counts.by_name("", "queries", kind),
     ]
-    return BenchmarkTables(table, candidates, notes, {"sources": counts.table(counted)})
+    return BenchmarkTables(queries, candidates, notes, {"sources": counts.table(counted)})
 
 
 BENCHMARK = Benchmark(METADATA, Settings, build, tables=())

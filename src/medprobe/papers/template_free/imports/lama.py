@@ -10,13 +10,6 @@ from medprobe.papers.template_free import lama
 
 BRINGS = "lama"
 
-SETS = {  # folder: name in params.yaml, reader
-    "Google_RE": ("google-re", lama.read_google_re),
-    "TREx": ("t-rex", lama.read_trex),
-    "ConceptNet": ("conceptnet", lama.read_conceptnet),
-    "Squad": ("squad", lama.read_squad),
-}
-
 
 def find(path: Path) -> Release:
     """Find the data sets at or below a folder, and read every line.
@@ -24,16 +17,16 @@ def find(path: Path) -> Release:
     The report counts facts, sentences and objects: 5,528, 6,106 and 870 in Google-RE; 305, 305 and
     303 in SQuAD.
     """
-    places = [place for folder in SETS for place in folders(path, folder)]
+    sets = [folder for folder, _ in lama.READERS.values()]
+    places = [place for folder in sets for place in folders(path, folder)]
     if not places:
-        raise BadInput(
-            path, f"contains none of {', '.join(SETS)}", "give LAMA's unpacked data folder"
-        )
+        problem = f"contains none of {', '.join(sets)}"
+        raise BadInput(path, problem, "give LAMA's unpacked data folder")
     root = require_single(places, "data sets")
     rows = []
     files: dict[str, Path] = {}
     missing = []
-    for folder, (name, read_items) in SETS.items():
+    for name, (folder, read_items) in lama.READERS.items():
         if not (root / folder).is_dir():
             missing.append(f"{folder}; list the other sets in the setting `sets`")
             continue
@@ -46,12 +39,12 @@ def find(path: Path) -> Release:
         codes = (name for name in lama.read_templates(root) if name[0] == "P")
         if absent := sorted(code for code in codes if f"TREx/{code}.jsonl" not in files):
             missing.append(f"T-REx's relations {', '.join(absent)}")
-    sets = ", ".join(row[0] for row in rows)
+    found = ", ".join(row[0] for row in rows)
     return Release(
         folder="lama",
         files=files,
         checks="every line, and the templates of relations.jsonl",
         report=pd.DataFrame(rows, columns=["set", "facts", "sentences", "objects"]),
-        next_step=f"name a benchmark of the builder lama in params.yaml, sets: [{sets}]",
+        next_step=f"name a benchmark of the builder lama in params.yaml, sets: [{found}]",
         missing=missing,
     )

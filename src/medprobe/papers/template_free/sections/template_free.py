@@ -48,7 +48,7 @@ EDGES: Final = {  # the interval of a column
     "value": ("low", "high"),
     "value_more": ("low_more", "high_more"),
     "difference": ("low", "high"),
-    **{name: (f"low_{name}", f"high_{name}") for name in ("mean", "tau", "r_log", "rho")},
+    **{name: (f"low_{name}", f"high_{name}") for name in ("mean", "tau")},
 }
 CUT_OFF: Final = (
     "Unseen: the model's training ended by the cut-off date of the sentences. May be read: it "
@@ -87,10 +87,6 @@ SIZES: Final = (
 CORRELATIONS: Final = (
     "A few prompts with names that a model never read make most of a mean perplexity, and of r; "
     "the logarithm and ranks (ρ) depend on them less. No p is corrected"
-)
-PROMPTS: Final = (
-    "Perplexity and a hit at rank 1, over the prompts of a data set for one model, with intervals "
-    "over clusters of queries. Negative: what a model finds likely, it answers more often"
 )
 VARIETY: Final = (
     "Favourite share and acc@1 over the models of a data set. Negative: models that repeat "
@@ -292,13 +288,10 @@ def _perplexity(results: PageData) -> list[Part]:
     heads = {"r": "Pearson's r", "r_log": "r of the logarithm", "rho": "Spearman's ρ"}
     ps = {"p_log": "p of the logarithm", "p_rho": "p of ρ"}
     by_model = _table(points, {"acc_at_1": SHARE, "perplexity": "{:,.1f}"})
-    by_prompt = results.tables.get(f"{PREFIX}correlation-prompts")
-    prompts = [] if by_prompt is None else [_table(by_prompt, formats, PROMPTS, **heads)]
     return part(
         "Perplexity and accuracy",
         [drawing],
         [_table(measured, formats, about, n="points", **heads, **ps)] if len(measured) else [],
-        folded("Prompt by prompt", prompts) if prompts else [],
         folded("By data set and model", [by_model]),
     )
 
