@@ -320,6 +320,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]
         "gain": "lab==1.5, lab.metrics.gain",
         "lookup": BACKEND,
         "lab_lookup": "lab==1.5, lab.backends.lab_lookup",
+        "longest": "plugins/settings/longest.py",
     }
     assert {"backend lookup, can write"} < {row["checkpoint"] for row in doctor["models"]}
     assert not stale(works)
