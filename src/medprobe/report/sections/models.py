@@ -16,6 +16,7 @@ from medprobe.metrics.results import (
     select,
     select_systems,
     subsets,
+    without_controls,
     without_repeats,
     without_sweeps,
 )
@@ -101,7 +102,7 @@ def drawn(results: PageData, benchmark: str) -> list[Drawing]:
     And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
     """
     name, subset = results.primary(benchmark), results.main_subset(benchmark)
-    rows = without_sweeps(results.rows(benchmark, relation="micro", metric=name))
+    rows = without_controls(without_sweeps(results.rows(benchmark, relation="micro", metric=name)))
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST_QUERIES)]
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
@@ -234,8 +235,10 @@ def _drawn(
         return []
     by_chance = chance(results, benchmark, subset, name)
     lower = metric(name).better_on(subset) == "lower"
-    rows = rows[rows["metric"] == name]
+    rows = without_controls(rows[rows["metric"] == name])  # a table has those
     distinct = without_repeats(rows)
+    if distinct.empty:
+        return []
     plot = plots.intervals(
         by_value(distinct, "method", lower=lower),
         "method",
