@@ -14,7 +14,7 @@ STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 FULL = {
     *("test_browser", "test_document_commands", "test_diskne_pipeline", "test_edits"),
     *("test_faults", "test_gate_command", "test_init", "test_install", "test_privacy"),
-    *("test_real_data", "test_served_project", "test_stage_code", "test_taken_out"),
+    *("test_real_data", "test_served_project", "test_stage_checks", "test_taken_out"),
     *("test_tutorial", "test_workflow"),
 }
 # Files that take longest. Of two processes each takes every other one: of those that use the
