@@ -492,12 +492,22 @@ def test_pickled_code_in_weights_is_never_run(tiny_model: TinyModel, tmp_path: P
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("arch", ["bert", "gpt2"])
-@pytest.mark.parametrize("setting", ["return_dict", "use_cache"])
-def test_settings_of_outputs_change_nothing(
+NOT_OBEYED: dict[str, object] = {  # of a configuration: what it gives, and how fast
+    **{"return_dict": False, "use_cache": False, "output_attentions": True, "torchscript": True},
+    **{"_attn_implementation": "flash_attention_2", "attn_implementation": "none"},
+    **{"torch_dtype": "fp16", "dtype": "float8", "chunk_size_feed_forward": 3},
+}
+
+
+@pytest.mark.parametrize(
+    ("arch", "setting"),
+    [*((arch, field) for arch in ("bert", "gpt2") for field in NOT_OBEYED)]
+    + [("bert", "add_cross_attention")],
+)
+def test_settings_of_outputs_and_speed_change_nothing(
     tiny_model: TinyModel, tmp_path: Path, arch: str, setting: str
 ) -> None:
-    folder = changed(tiny_model(arch), tmp_path, **{setting: False})
+    folder = changed(tiny_model(arch), tmp_path, **{setting: NOT_OBEYED.get(setting, True)})
     head = inspect(folder).kinds[0]
     ids = torch.tensor([[1, 5, 6, 7]])
     with torch.no_grad():

@@ -48,7 +48,12 @@ BERT_NORMALIZER: Final = {  # setting of a tokenizer → its name in tokenizer.j
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
+NOT_OBEYED: Final = {  # of a configuration: what is about speed and memory alone, for one machine
+    *("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
+    *("chunk_size_feed_forward", "dtype", "torch_dtype"),
+}
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+LONGEST_LINE: Final = 200  # characters of a library's error: some list all models there are
 MAX_LISTED: Final = 3  # names of weights that an error lists
 # What no method reads (a pooler), and what networks compute by themselves, in old files.
 UNREAD: Final = re.compile(
@@ -124,16 +129,20 @@ def read_config(folder: Path) -> Any:
     try:
         if "model_type" not in content and "type_vocab_size" in content:
             content["model_type"] = "bert"  # BERT's first files, before there were other types
-        config = transformers.AutoConfig.for_model(**content)
+        config = transformers.AutoConfig.for_model(
+            **{name: value for name, value in content.items() if name not in NOT_OBEYED}
+        )
     except Exception as error:  # of transformers' many configurations
         if "auto_map" in content:
             problem = f"a {content.get('model_type')} model comes with code of its own"
             raise BadInput(path, problem, "such code is never run: choose another model") from error
         problem = f"not the configuration of a known model: {first_line(error)}"
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
-    if "masked" in heads(config) and getattr(config, "is_decoder", False):
-        problem = "is_decoder hides from a masked model what is behind its mask"
-        raise BadInput(path, problem, "set is_decoder: false, or choose another model")
+    if "masked" in heads(config):
+        if getattr(config, "is_decoder", False):
+            problem = "is_decoder hides from a masked model what is behind its mask"
+            raise BadInput(path, problem, "set is_decoder: false, or choose another model")
+        config.add_cross_attention = False  # to another text, and there is none
     config.return_dict = True  # some say no, and outputs are read by name
     return config
 
@@ -234,11 +243,13 @@ def read_model(
     except MemoryError:
         raise
     except Exception as error:  # of transformers' many models, and of the loaders of weights
-        reason = first_line(error)
+        reason, remedy = first_line(error), "fetch the checkpoint again"
+        if isinstance(error, ImportError):  # of a package for quantised weights
+            remedy = "install it, or choose a checkpoint that does not need it"
         if isinstance(error, pickle.UnpicklingError):
             reason = "its files hold other things than weights, or code, which is never run"
         problem = f"the model cannot be loaded: {reason}"
-        raise BadInput(folder, problem, "fetch the checkpoint again") from error
+        raise BadInput(folder, problem, remedy) from error
     # The head of a classifier is new by design, so that the files need to fit the body alone.
     required = f"{model.base_model_prefix}." if head == "classifier" else ""
     for name, shape, expected in sorted(info["mismatched_keys"]):
@@ -360,5 +371,6 @@ def _check_vocabulary(folder: Path, tokenizer: Any, embedded: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text, or its type where it has none."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".: ")
+    """The first line of an error's text, as far as people read, or its type where it has none."""
+    line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".: ")
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}…"
