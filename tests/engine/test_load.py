@@ -281,6 +281,26 @@ def test_a_causal_model_that_reads_both_sides_is_refused(tmp_path: Path) -> None
         load(tmp_path / "model", "causal")
 
 
+def test_a_vocabulary_is_read_by_its_own_algorithm(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = changed(tiny_model("roberta"), tmp_path)
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_class": "BertTokenizer"}))
+    says = "BPE in tokenizer.json, and WordPiece by tokenizer_config.json; correct its"
+    for read in (inspect, lambda folder: load(folder, "masked")):
+        with pytest.raises(BadInput, match=says):
+            read(folder)
+
+
+@pytest.mark.parametrize("length", ["128", None, 0, -1, 1e30, 5000.0])
+def test_a_tokenizer_without_a_usable_length_has_the_models(
+    tiny_model: TinyModel, tmp_path: Path, length: object
+) -> None:
+    folder = changed(tiny_model("bert"), tmp_path)
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_max_length": length}))
+    assert load(folder, "masked").max_length == 128
+
+
 def test_a_masked_model_needs_a_mask_token(tiny_model: TinyModel, tmp_path: Path) -> None:
     folder = changed(tiny_model("bert"), tmp_path)
     path = folder / "tokenizer_config.json"
@@ -501,8 +521,10 @@ NOT_OBEYED: dict[str, object] = {  # of a configuration: what it gives, and how 
 
 @pytest.mark.parametrize(
     ("arch", "setting"),
-    [*((arch, field) for arch in ("bert", "gpt2") for field in NOT_OBEYED)]
-    + [("bert", "add_cross_attention")],
+    [
+        *((arch, field) for arch in ("bert", "gpt2") for field in NOT_OBEYED),
+        ("bert", "add_cross_attention"),
+    ],
 )
 def test_settings_of_outputs_and_speed_change_nothing(
     tiny_model: TinyModel, tmp_path: Path, arch: str, setting: str

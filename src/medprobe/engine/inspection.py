@@ -303,6 +303,7 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         raise BadInput(folder, f"no tokenizer that can be read: {first_line(error)}") from error
     if not tokenizer.is_fast:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
+    _check_algorithm(folder, tokenizer)
     _check_vocabulary(folder, tokenizer, config.get_text_config().vocab_size)
     if tokenizer.pad_token is None:  # any token will do: padding is hidden, or behind all else
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
@@ -356,6 +357,20 @@ def _casing(folder: Path, config: Any) -> dict[str, Any]:
     return {
         name: value for name, value in found.items() if value is not None and said.get(name) is None
     }
+
+
+def _check_algorithm(folder: Path, tokenizer: Any) -> None:
+    """Raise BadInput where transformers reads a vocabulary by another class than its own."""
+    path = folder / "tokenizer.json"
+    said = (
+        re.search(rb'"model":\s*{\s*"type":\s*"(\w+)"', path.read_bytes())
+        if path.is_file()
+        else None
+    )
+    algorithm = type(tokenizer.backend_tokenizer.model).__name__
+    if said and said[1].decode() != algorithm:
+        problem = f"{said[1].decode()} in tokenizer.json, and {algorithm} by tokenizer_config.json"
+        raise BadInput(folder, problem, "correct its tokenizer_class")
 
 
 def _check_vocabulary(folder: Path, tokenizer: Any, embedded: int) -> None:

@@ -87,14 +87,26 @@ class Model:
         Raises:
             BadInput: They are no settings of `generate`.
         """
-        try:
+        with self.explained_settings(own_settings=own_settings):
             return GenerationConfig(
                 **(self.own_settings if own_settings else {"top_k": 0})
                 | {"pad_token_id": self.tokenizer.pad_token_id, "return_dict_in_generate": True}
                 | {"output_scores": True, **settings}
                 | ({} if self.keeps_states else {"use_cache": False})
             )
-        except (ValueError, TypeError) as error:
+
+    @contextmanager
+    def explained_settings(self, *, own_settings: bool) -> Iterator[None]:
+        """Within the block, refuse settings of the checkpoint that `generate` cannot use.
+
+        Raises:
+            BadInput: They hold, and one is wrong, or needs a package, code or a text of its own.
+        """
+        try:
+            yield
+        except (ValueError, TypeError, ImportError) as error:
+            if not own_settings:
+                raise
             problem = f"its generation settings cannot be used: {first_line(error)}"
             raise BadInput(self.name, problem, "set own_settings: false") from error
 
@@ -398,7 +410,8 @@ def device_name(device: torch.device) -> str:
 
 def _window(model: Any, tokenizer: Any) -> int:
     """Return how many tokens the model reads: the least its tokenizer and positions allow."""
-    limits = [tokenizer.model_max_length]
+    said = tokenizer.model_max_length
+    limits = [said] if isinstance(said, int | float) and said > 0 else [UNLIMITED]
     if positions := getattr(model.config.get_text_config(), "max_position_embeddings", None):
         limits.append(positions)
     for name, part in model.named_modules():

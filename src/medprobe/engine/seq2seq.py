@@ -118,9 +118,10 @@ def generate(
                 [frames[i].source for i in part], model.tokenizer.pad_token_id, model.device
             )
             begin = torch.tensor([start] * len(part), device=model.device)
-            out = model.model.generate(
-                ids, attention_mask=attention, decoder_input_ids=begin, generation_config=config
-            )
+            with model.explained_settings(own_settings=checkpoint_settings):
+                out = model.model.generate(
+                    ids, attention_mask=attention, decoder_input_ids=begin, generation_config=config
+                )
             sequences = [row[len(start) :] for row in out.sequences.tolist()]
             pairs = list(zip(sequences, out.sequences_scores.tolist(), strict=True))
             best += [pairs[i : i + beams] for i in range(0, len(pairs), beams)]
@@ -213,9 +214,10 @@ def _generated(model: Model, source: list[int], beams: int) -> tuple[list[list[i
         max_length=len(source) + MORE,
         do_sample=False,
     )
-    out: Any = model.model.generate(
-        ids, attention_mask=torch.ones_like(ids), generation_config=config
-    )
+    with model.explained_settings(own_settings=True):
+        out: Any = model.model.generate(
+            ids, attention_mask=torch.ones_like(ids), generation_config=config
+        )
     return out.sequences.tolist(), out.sequences_scores.tolist()
 
 

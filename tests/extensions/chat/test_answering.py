@@ -278,6 +278,24 @@ def test_own_settings_hold_if_asked_for_and_a_checkpoints_ends_always(tiny_model
         assert {3, 4, *slots[0].after, model.tokenizer.eos_token_id} == {*config.eos_token_id}
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *({"bad_words_ids": []}, {"top_k": -1}, {"temperature": "hot"}, {"stop_strings": ["a"]}),
+        *({"dola_layers": "low"}, {"cache_implementation": "quantized"}, {"token_healing": True}),
+    ],
+    ids=str,
+)
+def test_own_settings_that_cannot_be_used_are_one_line(setting, tiny_model, tmp_path):
+    folder = shutil.copytree(tiny_model("llama"), tmp_path / "llama")
+    (folder / "generation_config.json").write_text(json.dumps(setting))
+    model = load(folder, "causal")
+    slots = prompt_texts.slots(model, ["Velotrine treats [Y] ."], ["q0"], "\n", has_start=False)
+    way = writing.WritingSettings(1, 1, None, cap=2, own_settings=True, seed=0)
+    with pytest.raises(BadInput, match=r"settings cannot be used: .*; set own_settings: false$"):
+        writing.write(model, [(slots[0], ())], ["q0"], way)
+
+
 def test_a_text_ends_with_its_line_or_before_what_ends_it(tiny_model):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("gpt2"))
     ids = tokenizer("chronic  pain\nor fever .")["input_ids"]

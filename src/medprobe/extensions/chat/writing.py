@@ -140,9 +140,10 @@ def _write_batch(
         extra = {"decoder_input_ids": prefix}
     else:
         inputs, extra = prefix, _read_prompts(model, prefix, config, settings)
-    out = model.model.generate(
-        inputs, attention_mask=torch.ones_like(inputs), generation_config=config, **extra
-    )
+    with model.explained_settings(own_settings=settings.own_settings):
+        out = model.model.generate(
+            inputs, attention_mask=torch.ones_like(inputs), generation_config=config, **extra
+        )
     count = settings.texts * len(prompts)
     scored = settings.samples == 0 and settings.beams > 1
     scores = out.sequences_scores.tolist() if scored else [1 / settings.texts] * count
