@@ -168,6 +168,13 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("ask lab/bert [Y]", "lab/bert: not in the hub's local cache, and working offline"),
         ("ask {folder} text", "the prompt needs exactly one [Y], and has 0"),
         ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),
+        ("ask a[Y] {folder}", "MODEL: a prompt in its place; give the model first"),
+        ("ask {folder} [X]treats[Y]", "[X] has no meaning here; write the subject"),
+        ("ask {folder} [Y] --names ,", "--names: no names; write them"),
+        ("ask {folder} [Y] --names gout;pain", "--names: another list than names with commas"),
+        ("ask {folder} [Y] --names [gout,pain]", "--names: another list than names with commas"),
+        ("ask {folder} [Y] --names f.csv", "--names: f.csv is a file; give a file of facts by"),
+        ("run {folder} --benchmark f.csv --prompts p.csv --out p.csv/x", "p.csv: a file is where"),
     ],
 )
 def test_an_error_names_the_argument_that_is_wrong(

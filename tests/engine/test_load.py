@@ -298,7 +298,9 @@ def test_a_tokenizer_without_a_usable_length_has_the_models(
     folder = changed(tiny_model("bert"), tmp_path)
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"model_max_length": length}))
-    assert load(folder, "masked").max_length == 128
+    model = load(folder, "masked")
+    assert model.max_length == 128
+    assert model.tokenizer("aspirin")["input_ids"]
 
 
 def test_a_masked_model_needs_a_mask_token(tiny_model: TinyModel, tmp_path: Path) -> None:

@@ -20,7 +20,14 @@ from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import print_above
-from medprobe.core.tables import BASELINE, DISTRACTOR, BenchmarkTables, Metadata, check_prompts
+from medprobe.core.tables import (
+    BASELINE,
+    DISTRACTOR,
+    SLOT,
+    BenchmarkTables,
+    Metadata,
+    check_prompts,
+)
 from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
@@ -52,6 +59,7 @@ from medprobe.report.numbers import format_difference, format_interval, format_v
 from medprobe.report.numbers import metric as find_metric
 from medprobe.report.verdicts import TITLES, control_title, p_value
 
+LISTED: Final = re.compile(r"[\[({]\s*['\"]|[\[({][^])}]*,[^])}]*[])}]$")  # as programs write one
 MEAN: Final = "macro"
 GGUF_KINDS: Final[tuple[ModelKind, ...]] = ("causal", "chat")
 
@@ -73,12 +81,16 @@ def check_model(name: str) -> bool:
         BadInput: `name` is a file, a path to nothing, or a name where there is no project.
     """
     path = Path(name)
+    if not name.strip():
+        raise BadInput("MODEL", "empty", "give a checkpoint's folder, or a model's name")
+    if SLOT in name:
+        raise BadInput("MODEL", "a prompt in its place", "give the model first, then the prompt")
     if _is_path(name) or _is_hub_name(name):
         return False
     if path.is_file():
         problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
         raise BadInput(name, problem, f"give {path.parent}")
-    if path.parts[1:]:
+    if path.parts[1:] or name.startswith((".", "~")):
         raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
     if not places.PARAMS.is_file():
         raise BadInput(name, "no such folder, and no params.yaml here that names a model")
@@ -92,6 +104,8 @@ def check_benchmark(name: str) -> bool:
         BadInput: `name` is a path to nothing, or a name where there is no project.
     """
     path = Path(name)
+    if not name.strip():
+        raise BadInput("--benchmark", "empty", "give a benchmark's name, or a file of facts")
     if path.suffix or path.parts[1:]:
         check_path(path)
     if path.is_file():
@@ -107,6 +121,22 @@ def check_path(path: Path, option: str = "") -> None:
     """Raise BadInput where a path leads to nothing."""
     if not path.exists():
         raise BadInput(f"{option} {path}".strip(), "no such file", "correct its path")
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names of a list with commas between them.
+
+    Raises:
+        BadInput: There are none, or the text is a list of another notation, or a file.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise BadInput("--names", "no names", "write them with commas between: --names pain,fever")
+    if LISTED.match(text.strip()) or re.search(r"[;|\n]", text):
+        raise BadInput("--names", "another list than names with commas between", "write a,b,c")
+    if Path(text).is_file():
+        raise BadInput("--names", f"{text} is a file", "give a file of facts by --benchmark")
+    return names
 
 
 def ask(

@@ -192,7 +192,9 @@ def _explain(error: Exception, command: str) -> str:
     if _is_full(error):
         return f"{path}: {os.strerror(errno.ENOSPC)}; make room and run the command again"
     if isinstance(error, OSError):
-        return f"{path}: {error.strerror or error}; -v shows the traceback"
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)
+        problem = "a file is where a folder is expected" if is_file else error.strerror or error
+        return f"{path}: {problem}; -v shows the traceback"
     return ""
 
 

@@ -85,14 +85,14 @@ def run(
     "first of params.yaml; if there is none, the model writes its own answers.",
     shell_complete=group.benchmarks,
 )
-@click.option("--names", default="", help="The names to rank, with commas between them.")
+@click.option("--names", help="The names to rank, with commas between them.")
 @json_option
 def ask(
     model: str,
     prompt: str,
     method: str | None,
     benchmark: str | None,
-    names: str,
+    names: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -105,13 +105,13 @@ def ask(
     PROMPT  a text with one slot [Y]
     """
     from medprobe.cli.ask import ask as run
-    from medprobe.cli.ask import check_benchmark, check_model
+    from medprobe.cli.ask import check_benchmark, check_model, split_names
 
     if benchmark and names:
         raise click.UsageError("expected: one of --benchmark and --names")
     needs_project = [check_model(model), benchmark is not None and check_benchmark(benchmark)]
     params = load_params(required=any(needs_project))
-    ranked = [name.strip() for name in names.split(",") if name.strip()]
+    ranked = [] if names is None else split_names(names)
     run(model, prompt, method, benchmark, params, names=ranked, as_json=as_json)
 
 

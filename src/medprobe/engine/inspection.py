@@ -53,6 +53,7 @@ NOT_OBEYED: Final = {  # of a configuration: what is about speed and memory alon
     *("chunk_size_feed_forward", "dtype", "torch_dtype"),
 }
 LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+NO_LENGTH: Final = 10**30  # tokens: transformers' number for a tokenizer that says none
 LONGEST_LINE: Final = 200  # characters of a library's error: some list all models there are
 MAX_LISTED: Final = 3  # names of weights that an error lists
 # What no method reads (a pooler), and what networks compute by themselves, in old files.
@@ -305,6 +306,9 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
     _check_algorithm(folder, tokenizer)
     _check_vocabulary(folder, tokenizer, config.get_text_config().vocab_size)
+    length = tokenizer.model_max_length
+    if not isinstance(length, int | float) or length <= 0:
+        tokenizer.model_max_length = NO_LENGTH
     if tokenizer.pad_token is None:  # any token will do: padding is hidden, or behind all else
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     return tokenizer

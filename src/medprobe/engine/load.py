@@ -410,8 +410,7 @@ def device_name(device: torch.device) -> str:
 
 def _window(model: Any, tokenizer: Any) -> int:
     """Return how many tokens the model reads: the least its tokenizer and positions allow."""
-    said = tokenizer.model_max_length
-    limits = [said] if isinstance(said, int | float) and said > 0 else [UNLIMITED]
+    limits = [tokenizer.model_max_length]
     if positions := getattr(model.config.get_text_config(), "max_position_embeddings", None):
         limits.append(positions)
     for name, part in model.named_modules():

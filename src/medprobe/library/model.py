@@ -287,7 +287,12 @@ def make_query(prompt: str) -> pd.DataFrame:
 
     Args:
         prompt: a sentence with one slot `[Y]`.
+
+    Raises:
+        BadInput: it is a template, with `[X]` for its subject.
     """
+    if "[X]" in prompt:
+        raise BadInput("query ask", "[X] has no meaning here", "write the subject in its place")
     blank = dict.fromkeys(QUERY_COLUMNS, "")
     query = {**blank, "query_id": "ask", "prompt": prompt, "answers": [], "answer_ids": []}
     return pd.DataFrame([query])
