@@ -372,6 +372,15 @@ def test_a_template_reads_a_date_of_the_settings_and_no_clock(clock, chat_model)
         assert text == f"{day}{question(query.prompt)}[Y]"
 
 
+@pytest.mark.parametrize(
+    "draw", ["{{ [1, 2] | random }}", "{{ lipsum() }}", "{{ [[1, 2]] | map('random') | first }}"]
+)
+def test_a_template_that_draws_by_chance_is_refused(draw, chat_model):
+    prober = method(chat_model("gpt2", draw + "{{ messages[-1]['content'] }}"))
+    with pytest.raises(BadInput, match=r"its template draws by chance.*; correct chat_template"):
+        predict_pass(prober, tables(), "chat-0-shot-free")
+
+
 def test_no_text_of_a_chat_is_in_the_error_of_a_template(chat_model):
     raising = chat_model("gpt2", "{{ raise_exception('bad turn: ' + messages[0].content) }}")
     with pytest.raises(BadInput, match="refuses the chat") as caught:
@@ -389,6 +398,15 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     failing = chat_model("llama", "{% for i in range(10 ** 9) %}{% endfor %}")
     with pytest.raises(BadInput, match=r"template refuses the chat \(OverflowError\)"):
         predict_pass(method(failing), tables(), "chat-0-shot-free")
+    slow = chat_model(
+        "llama",
+        "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}",
+    )
+    with pytest.raises(BadInput, match=r"template refuses the chat \(StepsError\)"):
+        predict_pass(method(slow), tables(), "chat-0-shot-free")
+    endless = chat_model("llama", "{{ 'a' * 2000000 }}")
+    with pytest.raises(BadInput, match="2,000,000 characters of a chat"):
+        predict_pass(method(endless), tables(), "chat-0-shot-free")
     silent = chat_model("llama", "{{ messages[0]['content'] }}")
     with pytest.raises(BadInput, match="does not keep answers"):
         predict_pass(method(silent), tables(), "chat-0-shot-free")

@@ -5,10 +5,14 @@ Facts given before the question, the *shots*, have the same form (Brown et al. 2
 chat's text is made by the tokenizer's own template, which also begins and ends an answer.
 """
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import jinja2
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BLANK, SLOT
@@ -19,9 +23,16 @@ from medprobe.engine.slots import ANCHOR, Slot, split_prompt, text_slots
 Turn = tuple[str, str]  # a question and its answer
 
 
+class StepsError(Exception):
+    """A template runs longer than any chat needs."""
+
+
 DATE: Final = date(2024, 7, 26)  # of a chat; Llama 3's templates have it where none is given
 DIRECTIVES: Final = "aAbBcdeHIjmMpSuUVwWxXyYZ"  # of strftime
+RANDOM: Final = frozenset({"random", "lipsum"})  # what draws by chance in Jinja
+LONGEST_CHAT: Final = 1_000_000  # characters, far more than any model reads
 CORRECT_TEMPLATE: Final = "correct chat_template in the model's folder"
+MOST_STEPS: Final = 1_000_000  # lines of code that a template runs; those of Llama 3 take thousands
 
 
 class Chat(NamedTuple):
@@ -103,8 +114,8 @@ def chat(
             follows it.
 
     Raises:
-        BadInput: The tokenizer has no template, or one that refuses such turns or changes them.
-            What a template says is not quoted: it may contain the turns.
+        BadInput: The tokenizer has no template, one that refuses such turns, or one that draws by
+            chance. What a template says is not quoted: it may contain the turns.
     """
     if not has_template(model):
         problem = "its tokenizer has no template for chats"
@@ -113,13 +124,17 @@ def chat(
     messages = chat_messages(questions, question, system)
     messages += [] if thinks else [{"role": "assistant", "content": SLOT}]
     try:
-        text: str = model.tokenizer.apply_chat_template(
-            messages, chat_template=template, tokenize=False, add_generation_prompt=thinks
-        )
+        with _bounded():
+            text: str = model.tokenizer.apply_chat_template(
+                messages, chat_template=template, tokenize=False, add_generation_prompt=thinks
+            )
     except Exception as error:  # a template is a program: it can fail in any way
         problem = f"its template refuses the chat ({type(error).__name__})"
         raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
     text += SLOT if thinks else ""
+    if len(text) > LONGEST_CHAT:
+        problem = f"its template makes {len(text):,} characters of a chat, at most {LONGEST_CHAT:,}"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE)
     if text.count(SLOT) != 1:
         raise BadInput(model.name, "its template does not keep answers as they are")
     if any(message["content"].strip() not in text for message in messages):
@@ -149,18 +164,45 @@ def _dated_template(model: Model, today: date) -> str:
     each directive by its value at the date, hides it.
 
     Raises:
-        BadInput: There is no default template.
+        BadInput: There is no default template, or it draws by chance.
     """
     try:
         template: str = model.tokenizer.get_chat_template()
     except ValueError as error:  # several templates
         problem = "its tokenizer has templates for chats with names, and no default"
         raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
+    try:
+        tokens = [*jinja2.Environment().lex(template)]
+    except jinja2.TemplateSyntaxError as error:
+        problem = f"its template is not Jinja ({type(error).__name__})"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE) from error
+    if any(text.strip("'\"") in RANDOM for _, kind, text in tokens if kind in ("name", "string")):
+        problem = "its template draws by chance, which no result can be repeated with"
+        raise BadInput(model.name, problem, CORRECT_TEMPLATE)
     values = "".join(
         f".replace({f'%{letter}'!r}, {today.strftime(f'%{letter}')!r})" for letter in DIRECTIVES
     )
     macro = f"{{%- macro strftime_now(format) -%}}{{{{ format{values} }}}}{{%- endmacro %}}"
     return f"{macro}\n{template}"  # transformers' Jinja drops the line end after a block
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Raise `StepsError` in code of more lines than `MOST_STEPS`, always at the same line."""
+    steps, previous = 0, sys.gettrace()
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps > MOST_STEPS:
+            raise StepsError
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(previous)
 
 
 def slots(
