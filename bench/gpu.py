@@ -1,12 +1,14 @@
 """What a GPU makes of the work: ratios within one run, and shares of the card's own matrix rate.
 
-    python -m bench.gpu                      # some minutes on one GPU
+    python -m bench.gpu                      # at most eight minutes on one GPU
     python -m bench.gpu --tiny               # small shapes and few names, to try it on any device
 
 Models have random weights and the sizes of BERT-base, SmolLM2-135M and Llama-7B; names are made up,
 and as long as MedLAMA's. The causal models' logits are as wide as a trained model's, so that names
 differ in likelihood. One in twenty queries asks about one of the ten likeliest names, as one in
-twenty is a hit under SmolLM2. Each row is printed as it is measured.
+twenty is a hit under SmolLM2. Each row is printed as it is measured, and takes PATIENCE seconds at
+most: a search that is not at its end by then is stopped, and its queries are those that its tokens
+make by the row before.
 A share of the matrix rate is 2 operations a weight and token (6 where weights are trained) over the
 time, by the rate of a product of two matrices of 8,192 rows in the same precision. The time is that
 of the whole call: making tokens and batches, which is work of the processor, included. Without a
@@ -43,9 +45,13 @@ GPU: Final = EngineParams(device=DEVICE.type)
 LENGTH: Final = 25  # tokens of a name at most, the paper's
 SPREAD: Final = 3.0  # standard deviation of a causal model's logits
 POOLS: Final = {64: 128, 512: 1024, 4096: 4096}  # queries searched together, and in all
-LARGE_POOLS: Final = {64: 64, 512: 512, 4096: 4096}  # of the 7B model, as far as time allows
+LARGE_POOLS: Final = {64: 64, 512: 512, 4096: 4096}  # of the 7B model
 HITS: Final = 20  # one query in so many has an answer among the likeliest names
-PATIENCE: Final = 60  # seconds that a row may take, by the rate of the row before
+PATIENCE: Final = 35.0  # seconds that a row of the search may take
+
+
+class TimeIsUpError(Exception):
+    """A search took longer than `PATIENCE`."""
 
 
 @dataclass(frozen=True)
@@ -253,49 +259,63 @@ class Proof:
         best = [i for (ranking,) in liked for i, _ in ranking.names]
         for place in range(0, queries, HITS):
             self.answers[place] = [rng.choice(best)]
-        self.run(0, min(64, queries))  # warm
+        self.run(0, min(16, queries))  # warm
 
-    def run(self, start: int, end: int, **changes: Any) -> tuple[list[Any], int]:
-        """Rankings of some queries, and the tokens that were read."""
-        readers: list[Reader] = []
+    def run(
+        self, start: int, end: int, seconds: float = float("inf"), **changes: Any
+    ) -> tuple[list[Any], int]:
+        """Rankings of some queries, none if time is up before, and the tokens that were read."""
+        readers, until = list[Reader](), time.perf_counter() + seconds
         options: dict[str, Any] = {"answers": self.answers[start:end], "ahead": True} | changes
-        rankings = find_likeliest(
-            self.model, self.slots[start:end], self.prompts[start:end], self.tries, 10,
-            variants=1, exact=lambda: self.exact, on_reader=readers.append, **options,
-        )  # fmt: skip
+
+        def watch(reader: Reader) -> None:
+            def read(*work: Any) -> Any:
+                if time.perf_counter() > until:
+                    raise TimeIsUpError
+                return Reader.read(reader, *work)
+
+            readers.append(reader)
+            vars(reader)["read"] = read
+
+        try:
+            rankings = find_likeliest(
+                self.model, self.slots[start:end], self.prompts[start:end], self.tries, 10,
+                variants=1, exact=lambda: self.exact, on_reader=watch, **options,
+            )  # fmt: skip
+        except TimeIsUpError:
+            rankings = []
+        del vars(readers[0])["read"]  # so that the reader's table is freed
         return rankings, readers[0].tokens_read
 
-    def measure(self, name: str, pools: Mapping[int, int], rate: float, against: str) -> list[Any]:
+    def measure(self, name: str, pools: Mapping[int, int], rate: float) -> list[Any]:
         """Print a row for each size of the pool, and return the last rankings."""
-        network, second = self.model.model, 0.0
+        network, tokens_a_query, complete = self.model.model, 0.0, list[Any]()
         used = weights(network) + network.lm_head.weight.numel()
-        found: list[Any] = []
         for pool, wanted in pools.items():
-            count = min(wanted, len(self.slots))
-            if second:  # a larger pool is up to four times as fast
-                count = min(count, max(pool, int(PATIENCE / second)))
-            if second * count > 4 * PATIENCE:
-                print(f"left out: {name}, {pool} at a time, {second * count:.0f} s", flush=True)
-                break
-            found, tokens = [], 0
-
-            def work() -> None:
-                nonlocal tokens
-                for start in range(0, count, pool):  # noqa: B023
-                    rankings, read = self.run(start, min(start + pool, count))  # noqa: B023
-                    found.extend(rankings)  # noqa: B023
-                    tokens += read
-
-            taken = seconds(work)
-            second = taken / count
+            found: list[Any] = []
+            wait()
+            begin, tokens, of_found = time.perf_counter(), 0, 0
+            for start in range(0, min(wanted, len(self.slots)), pool):
+                left = PATIENCE - (time.perf_counter() - begin)
+                if left < 0:
+                    break
+                rankings, read = self.run(start, min(start + pool, len(self.slots)), left)
+                found, tokens = found + rankings, tokens + read
+                of_found += read if rankings else 0
+            wait()
+            taken = time.perf_counter() - begin
+            tokens_a_query = of_found / len(found) if found else tokens_a_query
+            queries = tokens / tokens_a_query if tokens_a_query else 0.0
             hits = sum(bool(ranking.names) for (ranking,) in found)
             report(
                 f"{name}, {pool} at a time",
-                f"{count / taken:,.1f} queries, {tokens / taken:,.0f} tokens a second",
-                f"{count:,} queries, {hits} hits, {tokens / count:,.0f} tokens a query{against}",
+                f"{queries / taken:,.1f} queries, {tokens / taken:,.0f} tokens a second",
+                f"{len(found):,} queries to their end, {hits} hits, "
+                f"{tokens_a_query:,.0f} tokens a query",
                 2 * used * tokens / taken / rate,
             )
-        return found
+            complete = found or complete
+        return complete
 
 
 def straightforward_seconds(model: Model, texts: list[str], prompt: str) -> float:
@@ -327,7 +347,7 @@ def bench_proof(texts: list[str], rates: dict[str, float], size: Size) -> None:
     found = {}
     for name, model in models.items():
         proof = Proof(model, models["float32"], texts, max(pools.values()))
-        found[name] = proof.measure(f"proof, SmolLM2-135M's size, {name}", pools, rates[name], "")
+        found[name] = proof.measure(f"proof, SmolLM2-135M's size, {name}", pools, rates[name])
     both = [[[i for i, _ in one.names] for (one,) in rankings] for rankings in found.values()]
     same = sum(one == other for one, other in zip(*both, strict=False))
     print(f"names up to the answer are the same in both precisions for {same} of {len(both[0])}")
@@ -335,7 +355,7 @@ def bench_proof(texts: list[str], rates: dict[str, float], size: Size) -> None:
     pools = {pool: max(1, int(count * size.queries)) for pool, count in LARGE_POOLS.items()}
     model = made_causal(size.large)
     proof = Proof(model, model, texts, max(pools.values()))
-    proof.measure("proof, Llama-7B's shape, bfloat16", pools, rates["bfloat16"], "")
+    proof.measure("proof, Llama-7B's shape, bfloat16", pools, rates["bfloat16"])
 
 
 def main() -> None:

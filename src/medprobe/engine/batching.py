@@ -27,12 +27,13 @@ def make_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     >>> make_batches([2, 9, 3, 1], budget=6)
     [[1], [2, 0], [3]]
     """
+    order: list[int] = np.argsort(-np.asarray(lengths), kind="stable").tolist()
     groups: list[list[int]] = []
-    for i in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if groups and lengths[groups[-1][0]] * (len(groups[-1]) + 1) <= budget:
-            groups[-1].append(i)
-        else:
-            groups.append([i])
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, lengths[order[start]]))
+        groups.append(order[start : start + size])
+        start += size
     return groups
 
 

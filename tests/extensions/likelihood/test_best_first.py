@@ -26,6 +26,14 @@ NAMES = st.lists(st.lists(TOKENS, min_size=1, max_size=7), min_size=1, max_size=
 STEPS = (0.0, -0.25, -0.5, -1.0, -4.0)  # exact in binary: equal sums are equal
 
 
+def children_of(trie, node):
+    return trie.children_of(np.array([node]))[1].tolist()
+
+
+def path(trie, node):
+    return [] if node == ROOT else [*path(trie, trie.parents[node]), node]
+
+
 class ScriptedModel:
     """A model of random log-probabilities, a table over beginnings. What it reads in a batch is off
     by up to ROUNDING a token, as a real one is; alone it is exact."""
@@ -51,8 +59,7 @@ class ScriptedModel:
 
     def ask(self, trie, top, node):
         firsts = []
-        children = trie.children(node)
-        for child in range(children.start, children.stop):
+        for child in children_of(trie, node):
             row = self.tokens(trie, child)
             start = len(trie.spell(node))
             firsts.append(self.log_prob(row[: start + 1]) + self.off(1) if len(row) > start else 0)
@@ -75,13 +82,17 @@ def ranked(models, names, contests, lost=None):
     trie = Trie.build(names)
     lengths = [(model.before, len(model.after)) for model in models]
     search = Search(trie, lengths, contests, ROUNDING)
-    for prompt in range(len(models)):
-        search.begin(prompt)
-    while search.next().nodes.size:
-        work = zip(*(part.tolist() for part in search.work), strict=True)
-        reads = [models[prompt].ask(trie, top, node) for prompt, top, node in work]
+    mark_of = np.zeros((len(models), len(trie.parents)), dtype=int)
+    search.begin(range(len(models)))
+    while (work := search.next()).nodes.size:
+        assert (work.marks == mark_of[work.prompts, trie.parents[work.tops]]).all()
+        reads = [
+            models[prompt].ask(trie, top, node)
+            for prompt, top, node, _ in zip(*(part.tolist() for part in work), strict=True)
+        ]
         spent, firsts = zip(*reads, strict=True)
-        search.receive(np.array(spent), np.array([x for part in firsts for x in part]))
+        marks = mark_of[work.prompts, work.nodes] = np.arange(1, 1 + len(spent))
+        search.receive(np.array(spent), np.array([x for part in firsts for x in part]), marks)
     assert not search.unfinished()
     rankings = []
     for model, of_prompt in zip(models, contests, strict=True):
@@ -108,15 +119,15 @@ def test_a_trie_holds_each_sequence_once(names):
     assert [i for leaf in sorted({*leaves}) for i in trie.rows_of(leaf)] == sorted(
         range(len(names)), key=lambda i: (leaves[i], i)
     )
-    paths = {leaf: [ROOT, *trie.path(leaf)] for leaf in leaves}
+    paths = {leaf: [ROOT, *path(trie, leaf)] for leaf in leaves}
     for node in range(len(trie.parents)):
         depths = [len(trie.spell(leaf)) for leaf in leaves if node in paths[leaf]]
         assert (trie.max_depths[node], trie.min_depths[node]) == (max(depths), min(depths))
-        assert node == ROOT or trie.depths(np.array([node])) == len(trie.path(node))
-        children = trie.tokens[trie.children(node)].tolist()
+        assert node == ROOT or trie.depths(np.array([node])) == len(path(trie, node))
+        children = trie.tokens[children_of(trie, node)].tolist()
         assert children == sorted({*children})
         fork = trie.forks[node]
-        assert len(trie.tokens[trie.children(fork)]) != 1
+        assert len(children_of(trie, fork)) != 1
         assert {leaf for leaf in leaves if fork in paths[leaf]} == {
             leaf for leaf in leaves if node in paths[leaf]
         }
@@ -177,10 +188,10 @@ def test_scores_nearer_than_rounding_are_read_alone():
     trie = Trie.build(names)
     contest = Contest(0, 2)
     search = Search(trie, [(1, 0)], [[contest]], ROUNDING)
-    search.begin(0)
+    search.begin([0])
     search.next()
     # what a batch says is the wrong way round
-    search.receive(np.array([-1.5]), np.array([-1.0, -1.0 - ROUNDING / 10, -9.0]))
+    search.receive(np.array([-1.5]), np.array([-1.0, -1.0 - ROUNDING / 10, -9.0]), np.array([1]))
     assert not search.next().nodes.size
     read = unclear(trie, contest).tolist()
     assert [names[i] for leaf in read for i in trie.rows_of(leaf)] == [[0], [1]]

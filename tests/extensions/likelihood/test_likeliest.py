@@ -70,7 +70,7 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     roomy, tight = read
     assert roomy.tokens_read <= tight.tokens_read
     if model.keeps_states:
-        assert len(roomy.states.free) == len(roomy.states.table)  # all is given back
+        assert len(roomy.states.free) == roomy.states.capacity  # all is given back
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "llama", "t5"])

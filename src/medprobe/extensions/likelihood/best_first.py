@@ -13,12 +13,15 @@ since their scores drop nodes, then the nodes below which the likeliest names ar
 unread token of the nearest name below is reckoned at UNREAD nats. Order decides the cost alone.
 
 In floating point all this holds up to rounding, and a score's last bits depend on which rows shared
-a batch. So each comparison leaves a slack: with e the largest difference between two readings of
-one token (`likeliest.ROUNDING`), a score of n tokens is known up to n·e and a mean up to e, hence
-what is more than twice that apart is in order. A node is dropped only where its bound is further
-than the slack below what it must reach; names whose scores lie within the slack of one another are
-read once more, in float32 and from the prompt's first token, so that nothing but the model and the
-text decides (`unclear`). Equal scores go by name, as everywhere.
+a batch. With e the largest difference between two readings of one token (`likeliest.ROUNDING`), a
+sum over n tokens is known up to n·e, and so every number here has an error. Two are in order where
+they are further apart than both errors; a node is dropped only where that holds for its bound and
+what it must reach; names whose order is not certain are read once more, in float32 and from the
+prompt's first token, so that nothing but the model and the text decides (`unclear`). Equal scores
+go by name, as everywhere.
+
+Most nodes below a root are never read. So they are kept aside in the order of hope, and some more
+of them are opened when a prompt has few others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,12 +30,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from medprobe.engine import ranking
-from medprobe.extensions.likelihood.rankers import VariantRanking
+from medprobe.extensions.likelihood.rankers import VariantRanking, rank_by_scores
 from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, ranges
 
 UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost
 SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
+SPAN: Final = 1e5  # nats, more than between any two hopes
+AT_ONCE: Final = 32  # nodes aside are opened
 READ_ALL_SHARE: Final = 0.2  # of the tokens of all names: a list that needs more has all read
 
 
@@ -48,7 +52,7 @@ class Contest:
         lost: Once decided: k names are ahead.
         leaves: Those that were scored. No other can be among the best, or as likely as the answer.
         scores: Of these leaves.
-        slack: Scores further apart are in order.
+        errors: How far each of them may be from the exact score.
     """
 
     variant: int
@@ -58,7 +62,7 @@ class Contest:
     lost: bool = field(default=False, init=False)
     leaves: np.ndarray = field(init=False)
     scores: np.ndarray = field(init=False)
-    slack: float = field(init=False)
+    errors: np.ndarray = field(init=False)
 
 
 class Work(NamedTuple):
@@ -66,12 +70,14 @@ class Work(NamedTuple):
 
     `top` is the node itself or one above it, with single children in between. What is read of each
     are the log-probability of its tokens but the first, and that of each child's first token. A
-    leaf's tokens are its own and those after the slot; the root's are those before it.
+    leaf's tokens are its own and those after the slot; the root's are those before it. `marks` is
+    what the reader has said of the node above `top`, or 0.
     """
 
     prompts: np.ndarray
     tops: np.ndarray
     nodes: np.ndarray
+    marks: np.ndarray
 
 
 class Search:
@@ -94,8 +100,9 @@ class Search:
         rounding: float,
     ) -> None:
         self.trie, self.contests = trie, [contest for part in contests for contest in part]
-        before, after = np.array(lengths, dtype=int).reshape(-1, 2).T
-        self.after, self.lengths = after, before + after
+        self.before, self.after = np.array(lengths, dtype=int).reshape(-1, 2).T
+        self.lengths = self.before + self.after
+        self.rounding = rounding
         self.counts = np.array([len(part) for part in contests], dtype=int)
         self.starts = np.cumsum(self.counts) - self.counts
         self.prompt_of = np.repeat(np.arange(len(self.counts)), self.counts)
@@ -103,16 +110,18 @@ class Search:
         self.is_ahead = np.array([contest.ahead for contest in self.contests], dtype=bool)
         self.k = np.array([contest.k for contest in self.contests], dtype=int)
         self.answers = np.array([len(contest.answers) for contest in self.contests], dtype=int)
-        longest = self.lengths[self.prompt_of] + trie.max_depths[ROOT]
-        self.slack = 2 * rounding * np.where(self.is_mean, 1, longest)
         self.paths, self.prompt_paths = self._paths()
         self.undecided = np.zeros(len(self.contests), dtype=bool)
-        self.all_tokens = trie.max_depths[trie.is_leaf].sum() + after * trie.is_leaf.sum()
+        self.all_tokens = trie.max_depths[trie.is_leaf].sum() + self.after * trie.is_leaf.sum()
         self.opened, self.tokens_read = np.zeros((2, len(self.counts)), dtype=int)
-        self.open = self._rows([], [], [])  # read up to their parents, and their first token
+        self.open = self._rows([], [], [], [])  # read up to their parents, and their first token
         self.scored = self.open  # leaves that are read to their ends
+        self.aside, self.reaches = self.open, np.zeros(0)  # below roots; the most that is possible
+        self.first, self.last = np.zeros((2, len(self.counts)), dtype=int)  # those of a prompt
+        every = ~self.is_ahead & (self.k >= len(trie.leaf_by_row))
+        self.is_open = np.isin(np.arange(len(self.counts)), self.prompt_of[self.is_mean | every])
         self.opening = np.zeros(0, dtype=bool)  # of the open nodes, those of `work`
-        self.work = Work(*np.zeros((3, 0), dtype=int))
+        self.work = Work(*np.zeros((4, 0), dtype=int))
 
     def _paths(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the nodes down to answers, as keys of contests, and of prompts, in order."""
@@ -127,20 +136,24 @@ class Search:
         keys = np.unique(np.concatenate([np.zeros(0, dtype=int), *parts]))
         return keys, np.unique(self.prompt_of[keys // size] * size + keys % size)
 
-    def begin(self, prompt: int) -> None:
-        """Open the root for a prompt."""
-        start = self.starts[prompt]
-        self.undecided[start : start + self.counts[prompt]] = True
-        self.open = self.open.plus(self._rows([prompt], [ROOT], [0.0]))
+    def begin(self, prompts: Sequence[int]) -> None:
+        """Open the root for some prompts."""
+        self.undecided[ranges(self.starts[prompts], self.counts[prompts])] = True
+        zeros = np.zeros(len(prompts), dtype=int)
+        self.open = self.open.plus(self._rows(prompts, zeros + ROOT, zeros, zeros))
 
     def unfinished(self) -> set[int]:
         """Return the prompts that have begun and have undecided contests."""
         return {*self.prompt_of[self.undecided].tolist()}
 
-    def _rows(self, prompts: Any, nodes: Any, sums: Any) -> "_Rows":
-        prompts, nodes = np.asarray(prompts, dtype=int), np.asarray(nodes, dtype=int)
-        keys = prompts * len(self.trie.parents) + nodes
-        return _Rows(prompts, nodes, np.asarray(sums, dtype=float), _is_in(keys, self.prompt_paths))
+    def _rows(self, prompts: Any, nodes: Any, sums: Any, marks: Any, after: Any = 0) -> "_Rows":
+        """Nodes of which the first token is read, and so many tokens after it."""
+        prompts, nodes, marks = (np.asarray(part, dtype=int) for part in (prompts, nodes, marks))
+        sums, depths = np.asarray(sums, dtype=float), self.trie.depths(nodes)
+        errors = self.rounding * (self.before[prompts] + depths + after)
+        hopes = sums - UNREAD * (self.trie.min_depths[nodes] - depths + self.after[prompts])
+        needed = _is_in(prompts * len(self.trie.parents) + nodes, self.prompt_paths)
+        return _Rows(prompts, nodes, sums, errors, hopes, marks, needed)
 
     def next(self) -> Work:
         """Decide what can be decided, and return what is to be read for the rest."""
@@ -151,27 +164,33 @@ class Search:
         self.open = self.open.where(~complete)
         leaf, of_leaf = self._pairs(self.scored)
         row, of_row = self._pairs(self.open)
-        scores, bounds = (
-            self._bounds(self.scored, leaf, of_leaf),
-            self._bounds(self.open, row, of_row),
-        )
+        scores, errors = self._scores(self.scored, leaf, of_leaf)
+        bounds = np.add(*self._scores(self.open, row, of_row))
         names = trie.name_counts[self.scored.nodes[leaf]]
-        best, floor = self._floors(scores, names, leaf, of_leaf)
+        right = self._on_path(self.scored, leaf, of_leaf)
+        floor = self._floors(scores - errors, names, of_leaf, right)
         on_path = self._on_path(self.open, row, of_row)
-        can_reach = bounds >= (floor - self.slack)[of_row]
+        can_reach = bounds >= floor[of_row]
         can_reach |= on_path & ~self.is_ahead[of_row]  # the answers' ranks are wanted
-        possible = best.copy()
+        possible = np.full(len(self.contests), -np.inf)  # the most that an answer can score
         is_first = can_reach & on_path
+        np.maximum.at(possible, of_leaf[right], (scores + errors)[right])
         np.maximum.at(possible, of_row[is_first], bounds[is_first])
-        is_ahead = self.is_ahead[of_leaf] & (scores > (possible + self.slack)[of_leaf])
+        is_ahead = self.is_ahead[of_leaf] & (scores - errors > possible[of_leaf])
         lost = self._count(of_leaf[is_ahead], names[is_ahead]) >= np.where(
             self.is_ahead, self.k, np.inf
         )
-        decided = self.undecided & (lost | (self._count(of_row[can_reach]) == 0))
-        kept = (decided & ~lost)[of_leaf] & (scores >= (floor - self.slack)[of_leaf])
-        self._finish(decided, lost, self.scored.nodes[leaf[kept]], scores[kept], of_leaf[kept])
-        self._choose(row, of_row, can_reach & self.undecided[of_row], is_first)
-        return self.work
+        more = (self.last > self.first)[self.prompt_of]  # of those aside one can reach
+        more[more] = self.reaches[self.first[self.prompt_of[more]]] >= floor[more]
+        decided = self.undecided & (lost | ((self._count(of_row[can_reach]) == 0) & ~more))
+        kept = (decided & ~lost)[of_leaf] & (scores + errors >= floor[of_leaf])
+        leaves = self.scored.nodes[leaf[kept]]
+        self._finish(decided, lost, leaves, scores[kept], errors[kept], of_leaf[kept])
+        can_reach &= self.undecided[of_row]
+        count, few = self._choose(row, of_row, can_reach, is_first)
+        few &= more & self.undecided
+        self._take_from_aside(self.prompt_of[few])
+        return self.next() if (few & (count == 0)).any() else self.work
 
     def _pairs(self, rows: "_Rows") -> tuple[np.ndarray, np.ndarray]:
         """Return pairs of the place of a row and an undecided contest of its prompt."""
@@ -181,10 +200,13 @@ class Search:
         undecided = self.undecided[contests]
         return places[undecided], contests[undecided]
 
-    def _bounds(self, rows: "_Rows", places: np.ndarray, contests: np.ndarray) -> np.ndarray:
-        """Return the most that each pair's score can be: of a scored leaf it is the score."""
+    def _scores(
+        self, rows: "_Rows", places: np.ndarray, contests: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most that each pair's score can be, of a scored leaf the score; and errors."""
         lengths = self.lengths[rows.prompts] + self.trie.max_depths[rows.nodes]
-        return rows.sums[places] / np.where(self.is_mean[contests], lengths[places], 1)
+        tokens = np.where(self.is_mean[contests], lengths[places], 1)
+        return rows.sums[places] / tokens, rows.errors[places] / tokens
 
     def _on_path(self, rows: "_Rows", places: np.ndarray, contests: np.ndarray) -> np.ndarray:
         """Return for each pair whether the node is on the way to an answer of the contest."""
@@ -197,15 +219,14 @@ class Search:
         return np.bincount(contests, weights, minlength=len(self.contests))
 
     def _floors(
-        self, scores: np.ndarray, names: np.ndarray, leaf: np.ndarray, of_leaf: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each contest the best answer's score so far, and what a node must reach.
+        self, scores: np.ndarray, names: np.ndarray, of_leaf: np.ndarray, right: np.ndarray
+    ) -> np.ndarray:
+        """Return for each contest what a node must reach.
 
-        That is the best answer's score, or the k-th best score, or the lower of both for a list
-        with the rank of an answer.
+        That is the best answer's score so far, or the k-th best score, or the lower of both for a
+        list with the rank of an answer.
         """
         best, kth = np.full((2, len(self.contests)), -np.inf)
-        right = self._on_path(self.scored, leaf, of_leaf)
         np.maximum.at(best, of_leaf[right], scores[right])
         order = np.lexsort((-scores, of_leaf))
         owners, counts = of_leaf[order], names[order]
@@ -216,18 +237,18 @@ class Search:
         kth[owners[is_kth]] = scores[order][is_kth]
         all_scored = self._count(of_leaf[right]) == self.answers
         ranked = np.where(all_scored, np.minimum(kth, best), -np.inf)
-        return best, np.where(self.is_ahead, best, np.where(self.answers > 0, ranked, kth))
+        return np.where(self.is_ahead, best, np.where(self.answers > 0, ranked, kth))
 
     def _finish(self, decided: np.ndarray, lost: np.ndarray, *found: np.ndarray) -> None:
-        """Give decided contests their leaves, scores of `found`, and forget what only they need."""
-        leaves, scores, contests = found
-        order = np.argsort(contests, kind="stable")
+        """Give decided contests what is `found` of leaves, and forget what only they need."""
+        order = np.argsort(found[-1], kind="stable")
+        leaves, scores, errors, contests = (part[order] for part in found)
         numbers = np.flatnonzero(decided)
-        ends = np.searchsorted(contests[order], [numbers, numbers + 1]).T
+        ends = np.searchsorted(contests, [numbers, numbers + 1]).T
         for number, (low, high) in zip(numbers.tolist(), ends.tolist(), strict=True):
-            contest, mine = self.contests[number], order[low:high]
-            contest.lost, contest.slack = bool(lost[number]), float(self.slack[number])
-            contest.leaves, contest.scores = leaves[mine], scores[mine]
+            contest, contest.lost = self.contests[number], bool(lost[number])
+            contest.leaves, contest.scores = leaves[low:high], scores[low:high]
+            contest.errors = errors[low:high]
         self.undecided &= ~decided
         if len(numbers):
             waits = np.zeros(len(self.counts), dtype=bool)
@@ -236,8 +257,12 @@ class Search:
 
     def _choose(
         self, row: np.ndarray, of_row: np.ndarray, can_reach: np.ndarray, is_first: np.ndarray
-    ) -> None:
-        """Drop the nodes that no contest needs, and choose what is read next."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Drop the nodes that no contest needs, and choose what is read next.
+
+        Returns:
+            From how many nodes each contest has chosen, and whether nodes aside may be likelier.
+        """
         trie, nodes, prompts = self.trie, self.open.nodes, self.prompt_of
         spent = self.tokens_read > READ_ALL_SHARE * self.all_tokens
         reads_all = ~self.is_ahead & (spent[prompts] | (self.k >= len(trie.leaf_by_row)))
@@ -245,15 +270,13 @@ class Search:
         candidates = np.flatnonzero(can_reach & (is_first | (reads_all | ~waits)[of_row]))
         places, contests = row[candidates], of_row[candidates]
         nearest = self.lengths[self.open.prompts] + trie.min_depths[nodes]
-        unread = trie.min_depths[nodes] - trie.depths(nodes) + self.after[self.open.prompts]
-        hopes = (self.open.sums - UNREAD * unread)[places]
-        hopes /= np.where(self.is_mean[contests], nearest[places], 1)
-        order = np.lexsort((-hopes, contests))
+        hopes = self.open.hopes[places] / np.where(self.is_mean[contests], nearest[places], 1)
+        order = np.argsort(contests * SPAN - hopes.clip(-SPAN))
         owners = contests[order]
         ranks = np.arange(len(order)) - np.searchsorted(owners, owners)
-        width = np.where(reads_all, len(nodes), np.maximum(1, SHARE * self.opened[prompts]))
+        width = np.maximum(1, SHARE * self.opened[prompts]).astype(int)
         self.opening, useful = np.zeros((2, len(nodes)), dtype=bool)
-        self.opening[places[order[ranks < width.astype(int)[owners]]]] = True
+        self.opening[places[order[(ranks < width[owners]) | reads_all[owners]]]] = True
         useful[row[can_reach]] = True
         self.opening, self.open = self.opening[useful], self.open.where(useful)
         chosen = self.open.where(self.opening)
@@ -261,30 +284,65 @@ class Search:
         whole[prompts[reads_all & self.undecided]] = True
         whole = whole[chosen.prompts] & (chosen.nodes != ROOT)
         ends = np.where(whole, trie.forks[chosen.nodes], chosen.nodes)
-        self.work = Work(chosen.prompts, chosen.nodes, ends)
+        self.work = Work(chosen.prompts, chosen.nodes, ends, chosen.marks)
+        best = np.append(self.aside.hopes, 0)[self.first[prompts]]
+        likelier = self._count(contests[hopes >= best[contests]])
+        return self._count(contests), ~waits & ((likelier < 2 * width) | reads_all)
 
-    def receive(self, spent: np.ndarray, firsts: np.ndarray) -> None:
-        """Replace the nodes of `work`, by what was read of all, by their children or scores."""
-        trie, (prompts, tops, nodes) = self.trie, self.work
+    def _put_aside(self, rows: "_Rows") -> None:
+        """Keep all that is below the roots of some prompts, in the order of hope."""
+        rows = rows.where(np.lexsort((-rows.hopes, rows.prompts)))
+        prompts, counts = np.unique(rows.prompts, return_counts=True)
+        bounds = np.split(rows.sums + rows.errors, np.cumsum(counts)[:-1])
+        reaches = [np.maximum.accumulate(part[::-1])[::-1] for part in bounds]
+        self.last[prompts] = len(self.reaches) + np.cumsum(counts)
+        self.first[prompts] = self.last[prompts] - counts
+        self.aside = self.aside.plus(rows)
+        self.reaches = np.concatenate([self.reaches, *reaches])
+
+    def _take_from_aside(self, prompts: np.ndarray) -> None:
+        """Open some more nodes of prompts, and more each time."""
+        prompts = np.unique(prompts)
+        counts = np.minimum(AT_ONCE + self.opened[prompts], (self.last - self.first)[prompts])
+        rows = self.aside.where(ranges(self.first[prompts], counts))
+        self.first[prompts] += counts
+        self.open = self.open.plus(rows)
+        self.opening = np.append(self.opening, np.zeros(len(rows.nodes), dtype=bool))
+
+    def receive(self, spent: np.ndarray, firsts: np.ndarray, marks: np.ndarray) -> None:
+        """Replace the nodes of `work`, by what was read of all, by their children or scores.
+
+        `marks` says how the reader finds what it has read of each node.
+        """
+        trie, (prompts, tops, nodes, _) = self.trie, self.work
         sums, is_leaf = self.open.sums[self.opening] + spent, trie.is_leaf[nodes]
         read = trie.depths(nodes) - trie.depths(tops) + 1 + self.after[prompts] * is_leaf
         self.tokens_read += np.bincount(prompts, read, len(self.counts)).astype(int)
         self.opened += np.bincount(prompts, minlength=len(self.counts))
-        self.scored = self.scored.plus(self._rows(prompts[is_leaf], nodes[is_leaf], sums[is_leaf]))
+        ends = (part[is_leaf] for part in (prompts, nodes, sums, marks, self.after[prompts]))
+        self.scored = self.scored.plus(self._rows(*ends))
         counts, children = trie.children_of(nodes)
-        below = self._rows(np.repeat(prompts, counts), children, np.repeat(sums, counts) + firsts)
-        self.open = self.open.where(~self.opening).plus(below)
+        owners, above, marks = (np.repeat(part, counts) for part in (prompts, sums, marks))
+        below = self._rows(owners, children, above + firsts, marks)
+        stays = below.needed | self.is_open[owners] | (trie.parents[children] != ROOT)
+        self.open = self.open.where(~self.opening).plus(below.where(stays))
+        if not stays.all():
+            self._put_aside(below.where(~stays))
 
 
 class _Rows(NamedTuple):
-    """Nodes of prompts: the log-probability of what is read of each, and whether it is needed.
+    """Nodes of prompts, a child's first token included.
 
-    A node on the way to an answer of any contest is needed.
+    `sums` are the log-probabilities of what is read, `hopes` the totals that are expected. A node
+    on the way to an answer of any contest is needed.
     """
 
     prompts: np.ndarray
     nodes: np.ndarray
     sums: np.ndarray
+    errors: np.ndarray
+    hopes: np.ndarray
+    marks: np.ndarray
     needed: np.ndarray
 
     def where(self, mask: np.ndarray) -> "_Rows":
@@ -307,8 +365,11 @@ def unclear(trie: Trie, contest: Contest) -> np.ndarray:
     if not count:
         return contest.leaves
     order = np.argsort(-contest.scores, kind="stable")
+    lows, highs = (contest.scores + sign * contest.errors for sign in (-1, 1))
+    lowest = np.minimum.accumulate(lows[order])
+    highest = np.maximum.accumulate(highs[order][::-1])[::-1]
     run_ids = np.empty(count, dtype=int)  # those of one run are too near, one to the next
-    run_ids[order] = np.cumsum(np.diff(-contest.scores[order], prepend=-np.inf) > contest.slack)
+    run_ids[order] = np.cumsum(np.append(True, lowest[:-1] > highest[1:]))
     counts = np.cumsum(trie.name_counts[contest.leaves][order])
     last = order[min(int(np.searchsorted(counts, contest.k)), count - 1)]
     uncertain = run_ids <= run_ids[last]
@@ -326,19 +387,12 @@ def rank_names(trie: Trie, contest: Contest, alone: Mapping[int, float]) -> Vari
         contest: Decided. Of one about an answer, the names are those up to it.
         alone: The scores of the leaves that are `unclear`, whatever else was read with them.
     """
-    scores = [
-        alone.get(leaf, score)
-        for leaf, score in zip(contest.leaves.tolist(), contest.scores.tolist(), strict=True)
-    ]
-    rows = [
-        (-score, row, leaf)
-        for leaf, score in zip(contest.leaves.tolist(), scores, strict=True)
-        for row in trie.rows_of(leaf)
-    ]
-    rows.sort()
-    ranked = -np.array([score for score, *_ in rows])
-    best = ranking.best_indices(ranked, contest.k, ranking.MAX_TIES)
-    names = [(rows[i][1], float(ranked[i])) for i in best]
-    rank = next((i for i, row in enumerate(rows, start=1) if row[2] in contest.answers), None)
-    found = VariantRanking(names, rank)
-    return VariantRanking(found.up_to_answer, rank) if contest.ahead else found
+    leaves, pairs = contest.leaves, zip(contest.leaves, contest.scores, strict=True)
+    scores = np.array([alone.get(leaf, score) for leaf, score in pairs])
+    rows = np.array([row for leaf in leaves.tolist() for row in trie.rows_of(leaf)], dtype=int)
+    of_row = np.repeat(np.arange(len(leaves)), trie.name_counts[leaves])[order := np.argsort(rows)]
+    answers = np.flatnonzero(np.isin(leaves[of_row], contest.answers))
+    found = rank_by_scores(scores[of_row], contest.k, answers)
+    names = [(int(rows[order[place]]), score) for place, score in found.names]
+    found = VariantRanking(names, found.rank)
+    return VariantRanking(found.up_to_answer, found.rank) if contest.ahead else found

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import torch
 
 from medprobe.backends.finder import Backend, Transformers
@@ -17,7 +16,7 @@ from medprobe.engine import causal, seq2seq
 from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, too_long_error
-from medprobe.extensions.likelihood.best_first import Contest, Search, Work, rank_names, unclear
+from medprobe.extensions.likelihood.best_first import Contest, Search, rank_names, unclear
 from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking, VariantRanking
 from medprobe.extensions.likelihood.reader import Reader
 from medprobe.extensions.likelihood.trie import ROOT, Tokens, Trie, TriePrompt
@@ -192,22 +191,18 @@ def _search(reader: Reader, contests: Sequence[Sequence[Contest]]) -> None:
         added: list[int] = []
         while queue and (not (reading or added) or reader.has_room(len(reading) + len(added) + 1)):
             added.append(queue.pop())
-        for i in added:
-            next(search for search in searches if search.trie is prompts[i].trie).begin(i)
+        for search in searches:
+            search.begin([i for i in added if prompts[i].trie is search.trie])
         works = [search.next() for search in searches]
         waiting = {i for search in searches for i in search.unfinished()}
-        for i in (reading | {*added}) - waiting:
-            reader.release(i)
-            report_progress(1, "queries")
+        finished = (reading | {*added}) - waiting
+        if finished:
+            reader.release([*finished])
+            report_progress(len(finished), "queries")
         reading = waiting
-        if not reading:
-            continue
-        spent, firsts = reader.read(Work(*map(np.concatenate, zip(*works, strict=True))))
         for search, work in zip(searches, works, strict=True):
-            count = len(work.nodes)
-            below = int(search.trie.children_of(work.nodes)[0].sum())
-            search.receive(spent[:count], firsts[:below])
-            spent, firsts = spent[count:], firsts[below:]
+            if len(work.nodes):
+                search.receive(*reader.read(search.trie, work))
 
 
 def _read_alone(

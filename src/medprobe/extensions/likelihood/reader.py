@@ -7,10 +7,9 @@ texts, padded on the left, make a cache from which a model reads on. A model tha
 than keys and values reads every text from its beginning.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from inspect import signature
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,27 +22,32 @@ from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches, pad_ro
 from medprobe.engine.heads import logits_in_parts
 from medprobe.engine.load import Model
 from medprobe.extensions.likelihood.best_first import Work
-from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Tokens, TriePrompt, ranges
+from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Tokens, Trie, TriePrompt, ranges
 
 TABLE_BYTES: Final = 2**30
 MEMORY_SHARE: Final = 0.4  # of a card's free memory, for the table
 FEW_PROMPTS: Final = 64  # for these there is room, if not for all that is read of them
 ROWS_A_PROMPT: Final = 350  # of the table: SmolLM2 read 341 tokens for a query of MedLAMA
-NodeScores = tuple[float, np.ndarray]  # of a node's tokens but the first; of its children's first
-NOTHING: Final = np.empty(0, dtype=int)  # rows of a text of which nothing is stored
+PASS: Final = {"cpu": 20}  # tokens that take as long as what each pass costs: reading the weights
+CARD_PASS: Final = 1000  # the same on a card: starting all kernels
+NO_ONE: Final = -1  # owns a free row
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 
 
-class _NodeRow(NamedTuple):
-    """A node to read: what a batch reads, and which log-probabilities it needs."""
+class _Rows(NamedTuple):
+    """Nodes to read: what the network is fed, and which log-probabilities are needed.
 
-    prompt: int
-    node: int
-    prefix: np.ndarray  # rows of the table with what was read before
-    inputs: Tokens
-    overlap: int  # of what is fed: tokens fed again only as context
-    targets: Tokens  # each follows the token fed at its place, those skipped left out
-    first_tokens: np.ndarray  # each follows the last token fed
+    The tokens of a node are those of its text that no row of the table has, up to its end.
+    """
+
+    prompts: np.ndarray
+    marks: np.ndarray  # the row of the table up to which the text is stored
+    skipped: np.ndarray  # tokens that are fed as context alone, those before the first of `top`
+    counts: np.ndarray  # tokens
+    fed: np.ndarray  # of them: a leaf's last is not
+    child_counts: np.ndarray
+    tokens: np.ndarray  # of all nodes, one after the other
+    children: np.ndarray  # their first tokens
 
 
 class Reader:
@@ -53,11 +57,12 @@ class Reader:
         self.model = model
         self.prompts = prompts
         self.states = StateTable(least=model.max_length)
-        self.texts: list[dict[int, np.ndarray]] = [{} for _ in prompts]  # node → rows of the table
-        self.owned_rows: list[list[int]] = [[] for _ in prompts]  # to release in the end
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
         self.tokens_read = 0
+        self.before, self.lengths_before = _padded([prompt.slot.before for prompt in prompts])
+        self.after, self.lengths_after = _padded([prompt.slot.after for prompt in prompts])
+        self.forced = np.array([prompt.slot.forced for prompt in prompts])
         parameters = signature(model.model.forward).parameters
         # prefixes up to this length do not share batches with longer ones
         self.apart = 1 if "position_ids" in parameters else model.max_length
@@ -66,67 +71,85 @@ class Reader:
         """Return whether there is room for so many prompts at a time."""
         return prompts <= max(FEW_PROMPTS, self.states.capacity // ROWS_A_PROMPT)
 
-    def release(self, prompt: int) -> None:
-        """Remove all that is stored for a prompt."""
-        self.states.free += self.owned_rows[prompt]
-        self.texts[prompt], self.owned_rows[prompt] = {}, []
-        self.encoded.pop(prompt, None)
+    def release(self, prompts: Sequence[int]) -> None:
+        """Remove all that is stored for prompts."""
+        self.states.release(prompts)
+        for prompt in prompts:
+            self.encoded.pop(prompt, None)
 
-    def read(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `best_first.Search.receive` needs."""
-        rows = [self._row(*item) for item in zip(*(part.tolist() for part in work), strict=True)]
-        alike = [  # little padding: inputs of 4 to 6 tokens go together, of 7 and 8, of 9 to 12
-            (min(len(row.prefix), self.apart), int(2 * len(row.inputs) ** 0.5)) for row in rows
-        ]
-        results: list[Any] = [None] * len(rows)
-        costs = [len(row.inputs) + len(row.prefix) // CACHED_PER_READ for row in rows]
+    def read(self, trie: Trie, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Read nodes of a trie, and return what `best_first.Search.receive` needs."""
+        spent, marks = np.zeros(len(work.nodes)), work.marks.copy()
+        child_counts, _ = trie.children_of(work.nodes)
+        firsts, child_starts = np.zeros(child_counts.sum()), np.cumsum(child_counts) - child_counts
+
+        def read_batch(group: np.ndarray, batch: list[int]) -> list[int]:
+            places = group[batch]
+            rows = self._rows(trie, Work(*(part[places] for part in work)))
+            children = ranges(child_starts[places], child_counts[places])
+            spent[places], firsts[children], marks[places] = self._read_batch(rows)
+            return batch
+
+        starts, _, ends = self._spans(trie, work)
+        costs = ends - starts + starts // CACHED_PER_READ
         # the cache of a batch, before and after it grows, takes as much memory as the table
         budget = min(self.model.token_budget, self.states.capacity // 8 or self.model.token_budget)
-        order = sorted(range(len(rows)), key=alike.__getitem__)
-        for places in ([*group] for _, group in groupby(order, alike.__getitem__)):
-            mine = [rows[i] for i in places]
-            with torch.inference_mode():
-                reads = compute_in_batches(
-                    [costs[i] for i in places], budget, partial(self._read_batch, mine)
-                )
-            for i, read in zip(places, reads, strict=True):
-                results[i] = read
-        spent, firsts = zip(*results, strict=True)
-        return np.array(spent), np.concatenate(firsts)
+        with torch.inference_mode():
+            for group in self._groups(ends - starts, starts):
+                compute_in_batches(costs[group].tolist(), budget, partial(read_batch, group))
+        return spent, firsts, marks
 
-    def _row(self, prompt: int, top: int, node: int) -> _NodeRow:
-        """Return how to read a node: after the nearest node that is stored."""
-        trie_prompt, texts = self.prompts[prompt], self.texts[prompt]
-        trie, tokens = trie_prompt.trie, trie_prompt.tokens(top, node)
-        first_tokens = trie_prompt.first_tokens(node)
-        if node == ROOT:
-            forced = trie_prompt.slot.forced
-            return _NodeRow(
-                prompt, node, NOTHING, tokens, forced - 1, tokens[forced:], first_tokens
-            )
-        inputs, parent = tokens, int(trie.parents[top])
-        while parent not in texts and parent != ROOT:
-            inputs = (int(trie.tokens[parent]), *inputs)
-            parent = int(trie.parents[parent])
-        if parent not in texts:
-            inputs = trie_prompt.slot.before + inputs
-        prefix, overlap = texts.get(parent, NOTHING), len(inputs) - len(tokens)
-        fed = inputs[:-1] if trie.is_leaf[node] else inputs
-        return _NodeRow(prompt, node, prefix, fed, overlap, tokens[1:], first_tokens)
+    def _spans(self, trie: Trie, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return how much of each text is stored, and where its slot and what is read of it end."""
+        slot_ends = self.lengths_before[work.prompts] + trie.sizes(work.nodes)
+        after = self.lengths_after[work.prompts] * trie.is_leaf[work.nodes]
+        return self.states.lengths[work.marks], slot_ends, slot_ends + after
 
-    def _read_batch(self, all_rows: list[_NodeRow], batch: list[int]) -> list[NodeScores]:
-        rows, model = [all_rows[i] for i in batch], self.model
-        ids, _ = pad_rows(
-            [row.inputs for row in rows], model.tokenizer.pad_token_id or 0, model.device
+    def _groups(self, counts: np.ndarray, prefixes: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield texts of like length, whose padding costs less than a further pass would."""
+        kinds = np.minimum(prefixes, self.apart)
+        order = np.lexsort((counts, kinds))
+        kinds, counts = kinds[order], counts[order]
+        least = PASS.get(self.model.device.type, CARD_PASS)
+        start = 0
+        for end in (np.flatnonzero(np.diff(kinds) | np.diff(counts)) + 1).tolist():
+            padding = (end - start) * (counts[end] - counts[end - 1])
+            if kinds[end] != kinds[start] or padding > least:
+                yield order[start:end]
+                start = end
+        yield order[start:]
+
+    def _rows(self, trie: Trie, work: Work) -> _Rows:
+        """Return what is read of nodes: all of a text after what is stored of it."""
+        prompts, tops, nodes, marks = work
+        starts, slot_ends, ends = self._spans(trie, work)
+        is_leaf, before = trie.is_leaf[nodes], self.lengths_before[prompts]
+        firsts = np.where(nodes == ROOT, self.forced[prompts], before + trie.depths(tops)) - 1
+        counts = ends - starts
+        owners, places = np.repeat(np.arange(len(nodes)), counts), ranges(starts, counts)
+        tokens = np.empty(len(places), dtype=int)
+        is_before, is_after = places < before[owners], places >= slot_ends[owners]
+        tokens[is_before] = self.before[prompts[owners[is_before]], places[is_before]]
+        tokens[~is_before & ~is_after] = trie.last_tokens(
+            nodes, slot_ends - np.maximum(starts, before)
         )
-        length = ids.shape[1]
-        overlaps = np.array([row.overlap for row in rows])
-        counts = np.array([len(row.inputs) for row in rows])
-        self.tokens_read += int(counts.sum())
-        counts -= overlaps
-        positions = ranges(np.arange(len(rows)) * length + overlaps, counts).tolist()
+        places_after = (places - slot_ends[owners])[is_after]
+        tokens[is_after] = self.after[prompts[owners[is_after]], places_after]
+        child_counts, below = trie.children_of(nodes)
+        children, parents = trie.tokens[below].astype(int), np.repeat(prompts, child_counts)
+        ended = (children == NO_TOKEN) & (self.lengths_after[parents] > 0)
+        children[ended] = self.after[parents[ended], 0]
+        fed = counts - is_leaf
+        return _Rows(prompts, marks, firsts - starts, counts, fed, child_counts, tokens, children)
+
+    def _read_batch(self, rows: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Read nodes in a pass: what `read` returns of them."""
+        model, length, numbers = self.model, int(rows.fed.max()), np.arange(len(rows.fed))
+        starts = np.cumsum(rows.counts) - rows.counts
+        ids = np.full((len(rows.fed), length), model.tokenizer.pad_token_id or 0)
+        ids[np.arange(length) < rows.fed[:, None]] = rows.tokens[ranges(starts, rows.fed)]
         inputs = {
-            **causal.decoder_inputs(model, ids),
+            **causal.decoder_inputs(model, torch.from_numpy(ids).to(model.device)),
             **self._model_inputs(rows, length),
             "use_cache": model.keeps_states,
         }
@@ -137,40 +160,46 @@ class Reader:
             caches.append(getattr(out, "past_key_values", None))
             return out
 
+        scored, later = rows.fed - rows.skipped, rows.counts - rows.skipped - 1
+        positions = ranges(numbers * length + rows.skipped, scored).tolist()
         parts = logits_in_parts(causal.body(model), positions, model.config.vocab_size, forward)
-        reads = _reads(rows, counts, parts)
-        if model.keeps_states:
-            self._store(rows, caches[0], length)
-        return reads
+        ends = np.cumsum(scored)
+        followed = np.append(ranges(ends - scored, later), np.repeat(ends - 1, rows.child_counts))
+        tokens = np.append(rows.tokens[ranges(starts + rows.skipped + 1, later)], rows.children)
+        log_probs = _log_probs(parts, followed, tokens)
+        own, firsts = np.split(log_probs, [later.sum()])
+        spent = np.bincount(np.repeat(numbers, later), own, len(numbers))
+        self.tokens_read += int(rows.fed.sum())
+        marks = self._store(rows, caches[0], length) if model.keeps_states else rows.marks
+        return spent, firsts, marks
 
-    def _model_inputs(self, rows: list[_NodeRow], length: int) -> dict[str, Any]:
-        """Return the prefixes of rows, which `length` tokens follow, as arguments of the model."""
+    def _model_inputs(self, rows: _Rows, length: int) -> dict[str, Any]:
+        """Return what is stored, which `length` tokens follow, as arguments of the model."""
         if not self.model.keeps_states:
             return {}
         device = self.model.device
-        start = not len(rows[0].prefix)
-        cache = DynamicCache() if start else self.states.cache([row.prefix for row in rows])
+        prefixes = self.states.lengths[rows.marks]
+        start = not prefixes[0]
+        cache = DynamicCache() if start else self.states.cache(rows.marks)
         if not self.prompts[0].source:
-            lengths = torch.tensor([[len(row.prefix)] for row in rows], device=device)
-            if start or (lengths == lengths[0]).all():
+            if (prefixes == prefixes[0]).all():
                 return {"past_key_values": cache}
-            longest = int(lengths.max())
+            lengths, longest = torch.from_numpy(prefixes[:, None]).to(device), int(prefixes.max())
             padding = torch.arange(longest + length, device=device) < longest - lengths
-            positions = lengths + torch.arange(length, device=device)
             return {
                 "past_key_values": cache,
                 "attention_mask": (~padding).long(),
-                "position_ids": positions,
+                "position_ids": lengths + torch.arange(length, device=device),
             }
         if start:
-            sources = [self.prompts[row.prompt].source for row in rows]
+            sources = [self.prompts[prompt].source for prompt in rows.prompts]
             ids, mask = pad_rows(sources, self.model.tokenizer.pad_token_id or 0, device)
             hidden = self.model.model.get_encoder()(input_ids=ids, attention_mask=mask)[0]
             cross_attention = DynamicCache()
         else:
-            prompts = sorted({row.prompt for row in rows})
-            indices = torch.tensor([prompts.index(row.prompt) for row in rows], device=device)
-            encoded = [self.encoded[i] for i in prompts]
+            prompts, places = np.unique(rows.prompts, return_inverse=True)
+            indices = torch.from_numpy(places).to(device)
+            encoded = [self.encoded[i] for i in prompts.tolist()]
             states = torch.nn.utils.rnn.pad_sequence(encoded, batch_first=True)[indices]
             lengths = torch.tensor([len(source) for source in encoded], device=device)[indices]
             mask = (torch.arange(states.shape[1], device=device) < lengths[:, None]).long()
@@ -182,45 +211,44 @@ class Reader:
             "attention_mask": mask,
         }
 
-    def _store(self, rows: list[_NodeRow], cache: Any, length: int) -> None:
-        """Store the keys and values of nodes that have children, as far as there is room."""
+    def _store(self, rows: _Rows, cache: Any, length: int) -> np.ndarray:
+        """Store the states of nodes that have children, as far as there is room.
+
+        Returns:
+            The row of the table up to which each node's text is stored.
+        """
         if isinstance(cache, EncoderDecoderCache):
-            if not len(rows[0].prefix):
-                width = max(len(self.prompts[row.prompt].source) for row in rows)
-                states, self.shapes = _flat(cache.cross_attention_cache, width)
-                for row, row_states in zip(rows, states, strict=True):
-                    source = len(self.prompts[row.prompt].source)
-                    self.encoded[row.prompt] = row_states[:source].clone()
+            if not self.states.lengths[rows.marks[0]]:
+                sources = [len(self.prompts[prompt].source) for prompt in rows.prompts]
+                states, self.shapes = _flat(cache.cross_attention_cache, max(sources))
+                for prompt, count, own in zip(rows.prompts.tolist(), sources, states, strict=True):
+                    self.encoded[prompt] = own[:count].clone()
             cache = cache.self_attention_cache
-        indices = np.array([i for i, row in enumerate(rows) if len(row.first_tokens)], dtype=int)
-        if not len(indices):
-            return
+        marks, kept = rows.marks.copy(), np.flatnonzero(rows.child_counts)
+        if not len(kept):
+            return marks
         states, shapes = _flat(cache, length)
-        counts = np.array([len(rows[i].inputs) for i in indices])
-        counts = counts[np.cumsum(counts) <= self.states.room(states, shapes)]
-        indices = indices[: len(counts)]
-        kept = ranges(indices * length, counts)
-        stored = self.states.store(states.flatten(0, 1)[torch.from_numpy(kept).to(states.device)])
-        for i, own in zip(indices, np.split(stored, np.cumsum(counts))[:-1], strict=True):
-            row = rows[i]
-            self.texts[row.prompt][row.node] = np.concatenate([row.prefix, own])
-            self.owned_rows[row.prompt] += own.tolist()
+        kept = kept[np.cumsum(rows.fed[kept]) <= self.states.room(states, shapes)]
+        if not len(kept):
+            return marks
+        places = torch.from_numpy(ranges(kept * length, rows.fed[kept])).to(states.device)
+        states = states.flatten(0, 1)[places]
+        marks[kept] = self.states.store(states, marks[kept], rows.fed[kept], rows.prompts[kept])
+        return marks
 
 
-def _reads(
-    rows: Sequence[_NodeRow], counts: np.ndarray, parts: Iterable[torch.Tensor]
-) -> list[NodeScores]:
-    """Return the scores of each row, from the logits of `counts` positions of each, in parts."""
-    starts = np.cumsum(counts) - counts
-    target_counts = np.array([len(row.targets) for row in rows])
-    first_counts = np.array([len(row.first_tokens) for row in rows])
-    positions = np.append(
-        ranges(starts, target_counts), np.repeat(starts + counts - 1, first_counts)
-    )
-    tokens = np.concatenate(
-        [np.array([token for row in rows for token in row.targets], dtype=int)]
-        + [row.first_tokens for row in rows]
-    )
+def _padded(texts: Sequence[Tokens]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tokens of texts, [texts, longest], and the length of each."""
+    rows = np.zeros((len(texts), max(map(len, texts)) + 1), dtype=int)
+    for row, text in zip(rows, texts, strict=True):
+        row[: len(text)] = text
+    return rows, np.array([*map(len, texts)], dtype=int)
+
+
+def _log_probs(
+    parts: Iterable[torch.Tensor], positions: np.ndarray, tokens: np.ndarray
+) -> np.ndarray:
+    """Return the log-probability of a token at each position of logits that come in parts."""
     places, values, start = [], [], 0
     for part in parts:
         logits = part.float()
@@ -233,24 +261,24 @@ def _reads(
     log_probs = np.empty(len(tokens))
     log_probs[np.concatenate(places)] = torch.cat(values).double().cpu().numpy()
     log_probs[tokens == NO_TOKEN] = 0.0
-    middle = target_counts.sum()
-    owners = np.repeat(np.arange(len(rows)), target_counts)
-    spent = np.bincount(owners, log_probs[:middle], minlength=len(rows))
-    firsts = np.split(log_probs[middle:], np.cumsum(first_counts)[:-1])
-    return [*zip(spent.tolist(), firsts, strict=True)]
+    return log_probs
 
 
 class StateTable:
     """A table of the states of tokens, a row each, as large as memory allows.
 
     On a processor it has `TABLE_BYTES`, on a card MEMORY_SHARE of what is free; but `least` rows.
+    A row stands for the text up to its token, and knows the row before it; the first row is
+    nobody's, and stands for an empty text.
     """
 
     def __init__(self, least: int) -> None:
         self.least = least
         self.table: torch.Tensor | None = None
         self.capacity = 0  # tokens that the table holds
-        self.free: list[int] = []
+        self.free = np.empty(0, dtype=int)  # rows; the last are given first
+        self.previous, self.lengths = np.zeros((2, 1), dtype=int)
+        self.owners = np.empty(0, dtype=int)  # prompts
         self.shapes: list[Shape] = []  # of keys, of values, …
 
     def room(self, states: torch.Tensor, shapes: list[Shape]) -> int:
@@ -258,26 +286,48 @@ class StateTable:
         if self.table is None:
             width = states.shape[-1] * states.element_size()
             self.capacity = max(_table_bytes(states.device) // width, self.least)
-            self.table, self.shapes = states.new_empty(self.capacity, states.shape[-1]), shapes
-            self.free = list(range(self.capacity))[::-1]
+            self.table, self.shapes = states.new_empty(self.capacity + 1, states.shape[-1]), shapes
+            self.table[0] = 0
+            self.free = np.arange(self.capacity, 0, -1)
+            self.previous, self.lengths = np.zeros((2, self.capacity + 1), dtype=int)
         return len(self.free)
 
-    def store(self, states: torch.Tensor) -> np.ndarray:
-        """Store the states of tokens for which there is room, and return their rows."""
-        assert self.table is not None
-        first = len(self.free) - len(states)
-        rows = np.array(self.free[first:][::-1], dtype=int)
-        del self.free[first:]
-        self.table[torch.from_numpy(rows).to(states.device)] = states
-        return rows
+    def store(
+        self, states: torch.Tensor, marks: np.ndarray, counts: np.ndarray, prompts: np.ndarray
+    ) -> np.ndarray:
+        """Store states, [tokens, width], so many of each text after what it has up to its mark.
 
-    def cache(self, texts: Sequence[np.ndarray]) -> DynamicCache:
-        """Return the cache of texts given by their rows; what is on the left of one is padding."""
+        Returns:
+            The row of the last token of each text.
+        """
         assert self.table is not None
-        lengths = np.array([*map(len, texts)])
-        rows = np.zeros((len(texts), lengths.max()), dtype=int)  # the first row was stored first
-        rows[np.arange(lengths.max()) >= lengths.max() - lengths[:, None]] = np.concatenate(texts)
-        return _unflat(self.table[torch.from_numpy(rows).to(self.table.device)], self.shapes)
+        self.free, rows = self.free[: -len(states)], self.free[-len(states) :][::-1]
+        self.table[torch.from_numpy(rows.copy()).to(states.device)] = states
+        starts = np.cumsum(counts) - counts
+        previous = np.append(0, rows[:-1])
+        previous[starts] = marks
+        self.previous[rows] = previous
+        self.lengths[rows] = ranges(self.lengths[marks] + 1, counts)
+        unused = rows.max() + 1 - len(self.owners)
+        self.owners = np.append(self.owners, np.full(max(0, unused), NO_ONE))
+        self.owners[rows] = np.repeat(prompts, counts)
+        return rows[starts + counts - 1]
+
+    def release(self, prompts: Sequence[int]) -> None:
+        """Free the rows of prompts."""
+        rows = np.flatnonzero(np.isin(self.owners, prompts))
+        self.owners[rows] = NO_ONE
+        self.free = np.append(self.free, rows)
+
+    def cache(self, marks: np.ndarray) -> DynamicCache:
+        """Return the cache of the texts up to some rows; what is on the left of one is padding."""
+        assert self.table is not None
+        rows = np.zeros((self.lengths[marks].max(), len(marks)), dtype=int)
+        for place in range(len(rows) - 1, -1, -1):
+            rows[place], marks = marks, self.previous[marks]
+        return _unflat(
+            self.table[torch.from_numpy(rows.T.copy()).to(self.table.device)], self.shapes
+        )
 
 
 def _table_bytes(device: torch.device) -> int:

@@ -28,7 +28,7 @@ class Trie:
     without a token is the first. The root has no token.
 
     >>> trie = Trie.build([[5, 6], [5, 6, 7, 8], [9]])
-    >>> trie.tokens[trie.children(ROOT)].tolist()
+    >>> trie.tokens[trie.children_of(np.array([ROOT]))[1]].tolist()
     [5, 9]
     """
 
@@ -111,9 +111,9 @@ class Trie:
         """Return the levels of nodes: the root's is 0."""
         return np.searchsorted(self.levels, nodes, side="right") - 1
 
-    def children(self, node: int) -> slice:
-        """Return the numbers of a node's children."""
-        return slice(self.first_children[node], self.first_children[node + 1])
+    def sizes(self, nodes: np.ndarray) -> np.ndarray:
+        """Return how many tokens are on the way from the root to each node."""
+        return np.maximum(self.depths(nodes) - (self.tokens[nodes] == NO_TOKEN), 0)
 
     def children_of(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return how many children each node has, and the numbers of all of them."""
@@ -137,21 +137,20 @@ class Trie:
         """Return the leaves in which the sequences with these indices end, in sorted order."""
         return tuple(np.unique(self.leaf_by_row[list(rows)]).tolist())
 
-    def path(self, node: int, top: int = ROOT) -> list[int]:
-        """Return the nodes from `top` down to `node`, both included, without the root."""
-        nodes = []
-        while node != top:
-            nodes.append(node)
-            node = int(self.parents[node])
-        return [*([top] if top != ROOT else []), *nodes[::-1]]
+    def spell(self, node: int) -> Tokens:
+        """Return the tokens on the way from the root to a node."""
+        nodes = np.array([node])
+        return tuple(self.last_tokens(nodes, self.sizes(nodes)).tolist())
 
-    def spell(self, node: int, top: int = ROOT) -> Tokens:
-        """Return the tokens from that of `top` to that of `node`."""
-        if node == top:
-            token = int(self.tokens[node])
-            return (token,) if token != NO_TOKEN else ()
-        tokens = self.tokens[self.path(node, top)].tolist()
-        return tuple(tokens if tokens and tokens[-1] != NO_TOKEN else tokens[:-1])
+    def last_tokens(self, nodes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Return the last so many tokens on the way to each node, one after the other."""
+        spelled, ends = np.empty(counts.sum(), dtype=int), np.cumsum(counts)
+        nodes = np.where(self.tokens[nodes] == NO_TOKEN, self.parents[nodes], nodes)
+        for place in range(int(counts.max(initial=0))):
+            goes_on = counts > place
+            spelled[ends[goes_on] - 1 - place] = self.tokens[nodes[goes_on]]
+            nodes = self.parents[nodes]
+        return spelled
 
 
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -175,17 +174,3 @@ class TriePrompt:
     def before(self) -> int:
         """Tokens before the slot that are scored."""
         return len(self.slot.before) - self.slot.forced
-
-    def tokens(self, top: int, node: int) -> Tokens:
-        """Return the tokens from the first of `top` on; a leaf's include the prompt's end."""
-        if node == ROOT:
-            return self.slot.before
-        tokens = self.trie.spell(node, top)
-        return tokens + self.slot.after if self.trie.is_leaf[node] else tokens
-
-    def first_tokens(self, node: int) -> np.ndarray:
-        """Return the first token of each child; NO_TOKEN where it has none."""
-        tokens = self.trie.tokens[self.trie.children(node)]
-        if self.slot.after and len(tokens) and tokens[0] == NO_TOKEN:
-            return np.append(self.slot.after[:1], tokens[1:])
-        return tokens
