@@ -1,4 +1,4 @@
-"""Which answer a text is that a model wrote: one rule for folders, servers and imported results.
+"""Which answer a text is that a model wrote: one rule for folders and servers.
 
 A text that is no answer is *unanswered*. It is counted, and never an answer by chance.
 """

@@ -9,7 +9,7 @@ et al. 2017, section 2).
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,107 +21,7 @@ from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import KEYS, QUERY_KEYS, number_table, read_queries, weighted
 
-# rows and their weights [resamples, rows] -> values [resamples, metrics]
-Statistic = Callable[[pd.DataFrame, np.ndarray], np.ndarray]
-Units = Callable[[pd.DataFrame], Sequence[int]]  # rows -> how many clusters carry each metric
-
 LOST: Final = 0.05  # of the resamples, at most, that have no value where there is an interval
-
-
-def summarise_statistic(
-    rows: pd.DataFrame,
-    scoring: Scoring,
-    metrics: Sequence[Metric],
-    statistic: Statistic,
-    *,
-    by_relation: bool,
-    units: Units,
-) -> dict[str, dict[str, Any]]:
-    """Compute the metrics of each relation, macro and micro, averaged over replicates.
-
-    Intervals are over clusters and replicates. The macro mean is that of the relations that have a
-    value. There is no interval where more than one resample in twenty has no value.
-
-    Args:
-        rows: the columns `cluster, relation, replicate`, and those that the statistic reads.
-        scoring: resamples, confidence and seed.
-        metrics: those of the statistic, in its order.
-        statistic: values of weighted rows; NaN where a resample has none.
-        by_relation: whether relations and their mean are wanted too.
-        units: the clusters that carry each metric of some rows. Fewer than three have no interval.
-
-    Returns:
-        Relation, `macro` or `micro` -> metric -> value, low, high, std and n.
-    """
-    names = sorted(rows["relation"].unique()) if by_relation else []
-    masks = [rows["relation"].to_numpy() == name for name in names]
-    masks.append(np.ones(len(rows), dtype=bool))
-    estimates = _estimate(rows, masks, scoring, statistic)
-    replicates = estimates.shape[1]
-    resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
-    weights = replicate_weights(replicates, resamples, scoring.seed) / replicates
-    values = np.einsum("ards,dr->ads", estimates, weights)
-    first_replicate = (rows["replicate"] == rows["replicate"].min()).to_numpy()
-    counts = [(units(rows[mask]), int((mask & first_replicate).sum())) for mask in masks]
-    result = {
-        name: _round_numbers(metrics, draws, by_replicate[:, 0], sizes, confidence)
-        for name, draws, by_replicate, sizes in zip(
-            [*names, "micro"], values, estimates, counts, strict=True
-        )
-    }
-    if by_relation:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # no relation has a value: NaN
-            macro = np.nanmean(values[:-1], axis=0)
-            by_replicate = np.nanmean(estimates[:-1, :, 0], axis=0)
-        result["macro"] = _round_numbers(metrics, macro, by_replicate, counts[-1], confidence)
-    return result
-
-
-def _estimate(
-    rows: pd.DataFrame, masks: Sequence[np.ndarray], scoring: Scoring, statistic: Statistic
-) -> np.ndarray:
-    """The statistic by group: [groups, replicates, 1 + resamples, metrics]; the sample is first."""
-    cluster, clusters = pd.factorize(rows["cluster"], sort=True)
-    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    cells = [mask & (replicate == index) for mask in masks for index in range(len(replicates))]
-    cell_rows = [rows[cell] for cell in cells]
-    sample = np.ones((1, len(clusters)))
-    blocks = []
-    for counts in (sample, *draw_counts(len(clusters), scoring.params.bootstrap, scoring.seed)):
-        weights = counts[:, cluster]
-        pairs = zip(cell_rows, cells, strict=True)
-        blocks.append(np.stack([statistic(part, weights[:, cell]) for part, cell in pairs]))
-    estimates = np.concatenate(blocks, axis=1)
-    return estimates.reshape(len(masks), len(replicates), *estimates.shape[1:])
-
-
-def _round_numbers(
-    metrics: Sequence[Metric],
-    values: np.ndarray,
-    replicate_values: np.ndarray,
-    counts: tuple[Sequence[int], int],
-    confidence: float,
-) -> dict[str, Any]:
-    """The numbers of each metric, from `values` [1 + resamples, metrics] and those by replicate.
-
-    `counts` are the numbers of clusters that carry each metric, and of rows.
-    """
-    units, n = counts
-    bounds = np.full((2, len(metrics)), np.nan)
-    is_known = np.isnan(values[1:]).mean(axis=0) <= LOST
-    for place in np.flatnonzero(is_known).tolist():
-        column, scales = [place], [metrics[place].scale]
-        low, high = interval(
-            values[0, column], values[1:, column], confidence, units[place], scales=scales
-        )
-        bounds[:, place] = low[0], high[0]
-    several = len(replicate_values) > 1
-    deviation = replicate_values.std(axis=0, ddof=1) if several else np.full(len(metrics), np.nan)
-    names = [metric.name for metric in metrics]
-    return number_table(names, n, value=values[0], low=bounds[0], high=bounds[1], std=deviation)
-
-
 BINS: Final = 10  # of P(true), of one width
 _HANLEY: Final = "of P(true); Hanley and McNeil 1982"
 _GUO: Final = f"Guo et al. 2017, section 2; {BINS} bins of P(true)"
@@ -152,14 +52,7 @@ class Judgment(Scorer):
         rows = with_parts(values, queries, scoring.facts)
         scores: Scores = {}
         for (variant, subset), part in rows.groupby(["variant", "subset"], sort=True):
-            table = summarise_statistic(
-                part,
-                scoring,
-                self.METRICS,
-                _estimates,
-                by_relation="/" not in subset,
-                units=_units,
-            )
+            table = _summarise(part, scoring, by_relation="/" not in subset)
             scores.setdefault(variant or "default", {})[subset] = table
         return scores
 
@@ -236,6 +129,80 @@ def reliability(predictions: pd.DataFrame) -> pd.DataFrame:
     groups = rows.groupby(["variant", "bin"], sort=True)
     table = groups.agg(said=("score", "mean"), true=("hit", "mean"), n=("hit", "size"))
     return table.reset_index().drop(columns="bin")
+
+
+def _summarise(
+    rows: pd.DataFrame, scoring: Scoring, *, by_relation: bool
+) -> dict[str, dict[str, Any]]:
+    """Compute the metrics of each relation, macro and micro, averaged over replicates.
+
+    Intervals are over clusters and replicates. The macro mean is that of the relations that have a
+    value. There is no interval where more than one resample in twenty has no value.
+    """
+    names = sorted(rows["relation"].unique()) if by_relation else []
+    masks = [rows["relation"].to_numpy() == name for name in names]
+    masks.append(np.ones(len(rows), dtype=bool))
+    estimates = _by_group(rows, masks, scoring)
+    replicates = estimates.shape[1]
+    resamples, confidence = scoring.params.bootstrap, scoring.params.confidence
+    weights = replicate_weights(replicates, resamples, scoring.seed) / replicates
+    values = np.einsum("ards,dr->ads", estimates, weights)
+    first_replicate = (rows["replicate"] == rows["replicate"].min()).to_numpy()
+    counts = [(_units(rows[mask]), int((mask & first_replicate).sum())) for mask in masks]
+    result = {
+        name: _numbers(draws, by_replicate[:, 0], sizes, confidence)
+        for name, draws, by_replicate, sizes in zip(
+            [*names, "micro"], values, estimates, counts, strict=True
+        )
+    }
+    if by_relation:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # no relation has a value: NaN
+            macro = np.nanmean(values[:-1], axis=0)
+            by_replicate = np.nanmean(estimates[:-1, :, 0], axis=0)
+        result["macro"] = _numbers(macro, by_replicate, counts[-1], confidence)
+    return result
+
+
+def _by_group(rows: pd.DataFrame, masks: Sequence[np.ndarray], scoring: Scoring) -> np.ndarray:
+    """The metrics by group: [groups, replicates, 1 + resamples, metrics]; the sample is first."""
+    cluster, clusters = pd.factorize(rows["cluster"], sort=True)
+    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
+    cells = [mask & (replicate == index) for mask in masks for index in range(len(replicates))]
+    cell_rows = [rows[cell] for cell in cells]
+    sample = np.ones((1, len(clusters)))
+    blocks = []
+    for counts in (sample, *draw_counts(len(clusters), scoring.params.bootstrap, scoring.seed)):
+        weights = counts[:, cluster]
+        pairs = zip(cell_rows, cells, strict=True)
+        blocks.append(np.stack([_estimates(part, weights[:, cell]) for part, cell in pairs]))
+    estimates = np.concatenate(blocks, axis=1)
+    return estimates.reshape(len(masks), len(replicates), *estimates.shape[1:])
+
+
+def _numbers(
+    values: np.ndarray,
+    replicate_values: np.ndarray,
+    counts: tuple[Sequence[int], int],
+    confidence: float,
+) -> dict[str, Any]:
+    """The numbers of each metric, from `values` [1 + resamples, metrics] and those by replicate.
+
+    `counts` are the numbers of clusters that carry each metric, and of rows.
+    """
+    units, n = counts
+    bounds = np.full((2, len(units)), np.nan)
+    is_known = np.isnan(values[1:]).mean(axis=0) <= LOST
+    for place in np.flatnonzero(is_known).tolist():
+        scale = [Judgment.METRICS[place].scale]
+        draws = values[1:, [place]]
+        low, high = interval(values[0, [place]], draws, confidence, units[place], scales=scale)
+        bounds[:, place] = low[0], high[0]
+    deviation = np.full(len(units), np.nan)
+    if len(replicate_values) > 1:
+        deviation = replicate_values.std(axis=0, ddof=1)
+    names = [metric.name for metric in Judgment.METRICS]
+    return number_table(names, n, value=values[0], low=bounds[0], high=bounds[1], std=deviation)
 
 
 def _units(rows: pd.DataFrame) -> list[int]:
