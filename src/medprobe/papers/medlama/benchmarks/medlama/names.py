@@ -76,14 +76,19 @@ def read_names(
     related = _with_trade_names(umls, concepts, settings)
     atoms = _atoms(umls, related, settings)
     ambiguous = _ambiguous(umls, atoms, related)
-    by_concept: dict[str, dict[str, list[str]]] = {}
-    for row in atoms.filter(~pl.col("key").is_in(ambiguous)).iter_rows(named=True):
-        by_concept.setdefault(row["CUI"], {}).setdefault(row["kind"], []).append(row["STR"])
+    rows = subjects[["query_id", "subject_id", "subject"]].merge(
+        atoms.filter(~pl.col("key").is_in(ambiguous)).to_pandas(),
+        left_on="subject_id",
+        right_on="CUI",
+    )
+    rows = rows[rows["key"] != rows["subject"].str.lower()]
+    # The first name of each kind, then the second of each, and so on, no name twice.
+    rows["place"] = rows.groupby(["query_id", "kind"]).cumcount()
+    rows["order"] = rows["kind"].map(settings.subjects.index)
+    rows = rows.sort_values(["place", "order", "STR"]).drop_duplicates(["query_id", "key"])
     names = {
-        query: _choose(subject, by_concept.get(concept, {}), settings)
-        for query, concept, subject in subjects[["query_id", "subject_id", "subject"]].itertuples(
-            index=False
-        )
+        str(query): [SubjectName(*pair) for pair in zip(part["kind"], part["STR"], strict=True)]
+        for query, part in rows.groupby("query_id").head(settings.at_most).groupby("query_id")
     }
     return names, len(ambiguous)
 
@@ -145,18 +150,3 @@ def _ambiguous(umls: Path, atoms: pl.DataFrame, related: pl.DataFrame) -> list[s
     holders = holders.select(other="CUI", key=key).unique()
     named = atoms.select("CUI", "key").unique().join(holders, on="key")
     return named.join(related, on=["CUI", "other"], how="anti")["key"].unique().to_list()
-
-
-def _choose(
-    subject: str, by_kind: dict[str, list[str]], settings: SubjectNames
-) -> list[SubjectName]:
-    """The first name of each kind, then the second of each, and so on, no name twice."""
-    by_place = []
-    for kind, texts in by_kind.items():
-        others = [text for text in texts if text.lower() != subject.lower()]
-        order = settings.subjects.index(kind)
-        by_place += [(place, order, text) for place, text in enumerate(others)]
-    names: dict[str, SubjectName] = {}
-    for _, order, text in sorted(by_place):
-        names.setdefault(text.lower(), SubjectName(settings.subjects[order], text))
-    return [*names.values()][: settings.at_most]
