@@ -12,7 +12,7 @@ alike.
 import inspect
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -40,43 +40,6 @@ HEADING: Final = "Look at results"
 UTILS: Final = Path(__file__).with_name("lm_eval_utils.py.jinja")
 RANKED: Final = ("acc", "acc_at_5", "acc_at_10")
 LONGEST: Final = 32  # tokens that are written at most
-
-
-@dataclass(frozen=True)
-class Exported:
-    """A benchmark as it goes out."""
-
-    name: str
-    metadata: Metadata
-    tables: BenchmarkTables
-
-    def names(self, subset: str) -> list[str]:
-        """The candidates of a subset, distractors left out, in the order of the methods."""
-        table = self.tables.candidates
-        rows = table[(table["subset"] == subset) & (table["type"] != DISTRACTOR)]
-        return sorted(set(rows["name"]))
-
-    def equal(self, text: str) -> str:
-        """Return a text that a model wrote as answers are compared.
-
-        The benchmark's rule is applied, and then that of BioLAMA's evaluator.
-        """
-        return biolama(find_rule(self.tables.normalise)(text))
-
-    def render(self, template: Path, **values: Any) -> str:
-        """Fill a Jinja template of Python code with values.
-
-        It also receives `name`, and the rule for equal answers: `rule`, a function's name, and
-        `rules`, its code.
-        """
-        from jinja2 import Environment
-
-        environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
-        chosen = find_rule(self.tables.normalise)
-        rules = {rule.__name__: inspect.getsource(rule) for rule in (biolama, chosen)}
-        return environment.from_string(template.read_text(encoding="utf-8")).render(
-            name=self.name, rule=chosen.__name__, rules=rules.values(), **values
-        )
 
 
 class Function(str):
@@ -115,23 +78,25 @@ def export(name: str, out: Path, *, licensed: bool = False) -> None:
     if not metadata.ranks_answers:
         problem = f"judged by {metadata.primary_metric}, not by ranks of its answers"
         raise BadInput(name, problem, "choose a benchmark whose answers are ranked")
-    benchmark = Exported(name, metadata, BenchmarkTables.read(places.BENCHMARKS / name))
     with replacing(out) as folder:
         folder.mkdir()
-        _write(benchmark, folder)
+        groups = _write_tasks(name, BenchmarkTables.read(places.BENCHMARKS / name), folder)
+        (folder / "README.md").write_text(_readme(name, metadata, groups), encoding="utf-8")
 
 
-def _write(benchmark: Exported, folder: Path) -> None:
-    """Write the tasks and groups of a benchmark."""
+def _write_tasks(name: str, tables: BenchmarkTables, folder: Path) -> list[str]:
+    """Write the tasks of a benchmark with what they need, and groups; return the groups."""
+    rule = find_rule(tables.normalise)
+    listed = tables.candidates[tables.candidates["type"] != DISTRACTOR]
     names: dict[str, list[str]] = {}  # by what they are the names of
     groups: dict[str, tuple[list[str], list[str]]] = {}  # a group's tasks and metrics
-    parts = benchmark.tables.queries.groupby(["subset", "relation"], sort=True)
+    parts = tables.queries.groupby(["subset", "relation"], sort=True)
     for (subset, relation), queries in parts:
-        task = task_name(benchmark.name, subset, relation)
+        task = task_name(name, subset, relation)
         if (folder / f"{task}.jsonl").exists():
             raise BadInput(task, "two relations would have this name", "rename one of them")
-        _write_queries(benchmark, queries, folder / f"{task}.jsonl")
-        of_subset = benchmark.names(subset)
+        _write_queries(queries, rule, folder / f"{task}.jsonl")
+        of_subset = sorted({*listed.loc[listed["subset"] == subset, "name"]})
         named = {name for texts in queries["answers"] for name in texts}
         of_relation = [name for name in of_subset if name in named]
         names |= {subset: of_subset, f"{subset}/{relation}": of_relation}
@@ -143,7 +108,7 @@ def _write(benchmark: Exported, folder: Path) -> None:
         }
         for ending, content in tasks.items():
             _dump({"task": f"{task}{ending}", **content}, folder / f"{task}{ending}.yaml")
-            group = f"{task_name(benchmark.name, subset)}{ending}"
+            group = f"{task_name(name, subset)}{ending}"
             metrics = [metric["metric"] for metric in content["metric_list"]]
             groups.setdefault(group, ([], metrics))[0].append(f"{task}{ending}")
     for group, (of_group, metrics) in groups.items():
@@ -153,11 +118,22 @@ def _write(benchmark: Exported, folder: Path) -> None:
     (folder / "names.json").write_text(
         json.dumps(names, ensure_ascii=False, indent=0) + "\n", encoding="utf-8"
     )
-    (folder / "utils.py").write_text(benchmark.render(UTILS, slot=SLOT), encoding="utf-8")
-    (folder / "README.md").write_text(_readme(benchmark, sorted(groups)), encoding="utf-8")
+    (folder / "utils.py").write_text(_utils(name, rule), encoding="utf-8")
+    return sorted(groups)
 
 
-def _write_queries(benchmark: Exported, queries: pd.DataFrame, path: Path) -> None:
+def _utils(name: str, rule: Callable[[str], str]) -> str:
+    """The code of a benchmark's tasks, with that of its rule for equal answers."""
+    from jinja2 import Environment
+
+    environment = Environment(keep_trailing_newline=True, autoescape=False)  # Python
+    rules = {used.__name__: inspect.getsource(used) for used in (biolama, rule)}
+    template = environment.from_string(UTILS.read_text(encoding="utf-8"))
+    return template.render(name=name, rule=rule.__name__, rules=rules.values(), slot=SLOT)
+
+
+def _write_queries(queries: pd.DataFrame, rule: Callable[[str], str], path: Path) -> None:
+    """Write queries; a text that a model wrote is compared by the rule, then by BioLAMA's."""
     with path.open("w", encoding="utf-8") as file:
         for query in queries.itertuples():
             line = {
@@ -165,7 +141,7 @@ def _write_queries(benchmark: Exported, queries: pd.DataFrame, path: Path) -> No
                 "prompt": query.prompt,
                 "text": completion(query.prompt, [], "\n").partition(SLOT)[0].rstrip(),
                 "answers": [*query.answers],
-                "targets": sorted({benchmark.equal(answer) for answer in query.answers}),
+                "targets": sorted({biolama(rule(answer)) for answer in query.answers}),
             }
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
@@ -225,10 +201,9 @@ def _dump(content: dict[str, Any], path: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _readme(benchmark: Exported, groups: list[str]) -> str:
-    about = benchmark.metadata
+def _readme(name: str, about: Metadata, groups: list[str]) -> str:
     listed = "\n".join(f"- `{group}`" for group in groups)
-    return f"""# {benchmark.name}: {about.description}
+    return f"""# {name}: {about.description}
 
 Tasks for lm-evaluation-harness, written by medprobe. They need nothing but this folder:
 
