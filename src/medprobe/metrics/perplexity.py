@@ -18,41 +18,25 @@ from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, read_queries, summarise, weighted
 
 
+def _metric(name: str, source: str, *, tested: bool = False, log: bool = False) -> Metric:
+    """A perplexity: lower is better, and models of one kind are compared."""
+    title = name.replace("perplexity_", "perplexity, ").replace("_", " ")
+    return Metric(
+        *(name, title, "lower", 1.0, float("inf"), source),
+        tested=tested,
+        within_kind=True,
+        logarithmic=log,
+    )
+
+
 class Perplexity(Scorer):
     """The mean over queries of a column `perplexity`."""
 
     DRAWS_ANSWERS = True
     METRICS = (
-        Metric(
-            "perplexity",
-            "perplexity",
-            "lower",
-            1.0,
-            float("inf"),
-            "Salazar et al. 2020 for masked models",
-            tested=True,
-            within_kind=True,
-            logarithmic=True,
-        ),
-        Metric(
-            "perplexity_geometric_mean",
-            "perplexity, geometric mean",
-            "lower",
-            1.0,
-            float("inf"),
-            "exp of the mean logarithm over prompts",
-            within_kind=True,
-            logarithmic=True,
-        ),
-        Metric(
-            "perplexity_median",
-            "perplexity, median",
-            "lower",
-            1.0,
-            float("inf"),
-            "of the prompts of a relation",
-            within_kind=True,
-        ),
+        _metric("perplexity", "Salazar et al. 2020 for masked models", tested=True, log=True),
+        _metric("perplexity_geometric_mean", "exp of the mean logarithm over prompts", log=True),
+        _metric("perplexity_median", "of the prompts of a relation"),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:

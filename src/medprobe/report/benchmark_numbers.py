@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 
@@ -28,20 +28,13 @@ READ: Final = (  # `vocabulary.NameCounts` of candidates
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 
-def counts(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """Read the statistics of each of these benchmarks: one row per subset and relation."""
-    return _notes(benchmarks, names, "statistics.csv")
-
-
-def left_out(benchmarks: Path, names: Iterable[str]) -> dict[str, pd.DataFrame]:
-    """Read what the rules of each of these benchmarks left out, one row per rule.
+def read_notes(
+    benchmarks: Path, names: Iterable[str], file: Literal["statistics.csv", "dropped.csv"]
+) -> dict[str, pd.DataFrame]:
+    """Read the statistics of each of these benchmarks, or what its rules left out.
 
     A benchmark whose builder does not count it has no table.
     """
-    return _notes(benchmarks, names, "dropped.csv")
-
-
-def _notes(benchmarks: Path, names: Iterable[str], file: str) -> dict[str, pd.DataFrame]:
     paths = {name: benchmarks / name / file for name in sorted(names)}
     return {name: read_csv(path) for name, path in paths.items() if path.is_file()}
 
@@ -113,7 +106,7 @@ def rows(
 ) -> pd.DataFrame:
     """Combine the numbers of all benchmarks into one tidy table with `COLUMNS`.
 
-    The tables of `counts` are under the model `any`, those of `tokens` under each model.
+    The statistics are under the model `any`, those of `tokens` under each model.
     """
     numbers: list[tuple] = []
     for benchmark, table in statistics.items():
@@ -136,5 +129,6 @@ def of_run(benchmark: Path, model: Path) -> pd.DataFrame:
     The columns are `COLUMNS`.
     """
     name = benchmark.name
-    every = rows(counts(benchmark.parent, [name]), {name: tokens(benchmark, [model])})
+    statistics = read_notes(benchmark.parent, [name], "statistics.csv")
+    every = rows(statistics, {name: tokens(benchmark, [model])})
     return every[(every["relation"] == "all") & every["value"].notna()]

@@ -6,6 +6,7 @@ obj_label`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -230,10 +231,6 @@ def _delimited(file: Path) -> Iterator[SourceRow]:
     return read_csv_rows(file, CORRECT, delimiter=delimiter, remedy=remedy)
 
 
-def _jsonl(file: Path) -> Iterator[SourceRow]:
-    return read_objects(file, CORRECT)
-
-
 def _parquet(file: Path) -> Iterator[SourceRow]:
     """Rows of parquet. A small file can contain billions of rows or characters: it is refused."""
     try:
@@ -273,6 +270,6 @@ def _plain(value: Any) -> Any:
 FORMS: Final[dict[str, Callable[[Path], Iterator[SourceRow]]]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
-    ".jsonl": _jsonl,
+    ".jsonl": partial(read_objects, get=CORRECT),
     ".parquet": _parquet,
 }

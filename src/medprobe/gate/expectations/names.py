@@ -291,5 +291,4 @@ def expect_wordings_to_keep_their_relation(query_ids: pd.Series, context: Contex
 
 
 def _exchanged(template: str) -> str:
-    """A template with its slots exchanged."""
     return SUBJECT.join(part.replace(SUBJECT, SLOT) for part in template.split(SLOT))

@@ -88,7 +88,10 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> PageData:
     models, text = params.models.all(), params.track.text
     probed = sorted(scores["benchmark"].unique())
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in probed}
-    statistics = benchmark_numbers.counts(places.BENCHMARKS, params.benchmark_names)
+    statistics, left_out = (
+        benchmark_numbers.read_notes(places.BENCHMARKS, params.benchmark_names, file)
+        for file in ("statistics.csv", "dropped.csv")
+    )
     checkpoints = [places.MODELS / name for name in models]
     results = PageData(
         comparison=with_names(scores, builders, text=text),
@@ -97,7 +100,7 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> PageData:
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,
-        left_out=benchmark_numbers.left_out(places.BENCHMARKS, params.benchmark_names),
+        left_out=left_out,
         tokens={
             name: benchmark_numbers.tokens(places.BENCHMARKS / name, checkpoints)
             for name in statistics
