@@ -77,9 +77,9 @@ def _benchmarks(params: Params) -> Iterator[tuple[str, ...]]:
 def _metrics(params: Params) -> Iterator[tuple[str, ...]]:
     from medprobe import metrics
 
-    for family in metrics.list_names():
-        for metric in metrics.find(family).METRICS:
-            yield metric.name, family, metric.better, metric.source, _origin("metrics", family)
+    for scorer in metrics.list_names():
+        for metric in metrics.find(scorer).METRICS:
+            yield metric.name, scorer, metric.better, metric.source, _origin("metrics", scorer)
 
 
 def _papers(params: Params) -> Iterator[tuple[str, ...]]:
@@ -110,7 +110,7 @@ LISTS: Final[dict[str, tuple[tuple[str, ...], Rows]]] = {
         ("builder", "in params.yaml", "sources in data/", "question", "from"),
         _benchmarks,
     ),
-    "metrics": (("metric", "family", "better", "source", "from"), _metrics),
+    "metrics": (("metric", "scorer", "better", "source", "from"), _metrics),
     "papers": (("paper", "title", "version", "numbers in the report"), _papers),
     "checkpoints": (("published", "on the hub", "papers"), _checkpoints),
 }

@@ -48,7 +48,7 @@ class PaperModel(Section):
     kind: ModelKind  # as the paper probed it: by a head, or as an encoder without one
     heads: tuple[ModelKind, ...] = ()  # further ones that it has
     group: str = ""  # as the paper calls it; none if the paper has no groups, or not of this model
-    larger_than: str = ""  # the smaller model of its family, by its name in the tables
+    larger_than: str = ""  # the smaller model of its series, by its name in the tables
     averaged: bool | dict[str, bool] = True  # in which means over models the paper counts it
     lower_case: bool = False  # did the paper's code read a cased checkpoint in lower case?
     gated: bool = False  # does the hub ask for consent?

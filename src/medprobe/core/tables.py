@@ -395,7 +395,7 @@ def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
     Args:
         table: Columns `PREDICTION_COLUMNS` at least.
         path: The parquet file.
-        metric: The family of `metrics/` that scores it. It is stored in the file, so that readers
+        metric: The scorer, a module of `metrics/`. It is stored in the file, so that readers
             need not know the method.
     """
     rest = [column for column in table if column not in PREDICTION_COLUMNS]
@@ -431,7 +431,7 @@ def result_names(path: Path) -> tuple[str, str, str]:
 
 
 def metric_of_predictions(path: Path) -> str:
-    """Return the family of metrics that scores a prediction table.
+    """Return the name of what scores a prediction table, a module of `metrics/`.
 
     Raises:
         BadInput: The file is not a prediction table.

@@ -184,7 +184,7 @@ def _expected(rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
         rows: each query, and how many of its names are equal by the benchmark's rule.
 
     Returns:
-        A prediction table of the family `chance`: a row for each query and metric, with the name of
+        A prediction table: a row for each query and metric, with the name of
         the metric as `prediction` and its expected value as `score`.
     """
     table = pd.DataFrame(

@@ -32,7 +32,7 @@ class Layout:
     """What the query pages of a kind of benchmark contain."""
 
     queries: Callable[[Path], pd.DataFrame]  # of the benchmark in a folder, as QUERY_COLUMNS
-    cells: dict[str, Cells]  # by the family of the predictions
+    cells: dict[str, Cells]  # by what scores the predictions
     heads: tuple[str, ...]  # of the cells; if empty, a column `heads` of the queries has them
     numbers: dict[str, Cells] = field(default_factory=dict)  # of cells neither right nor wrong
     ranked: bool = False  # whether any of the first cells can be right, or only the last cell
@@ -118,7 +118,7 @@ class Section:
         headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
             name of the main subset, and the means over relations of whole subsets.
         layout: of the query pages, for benchmarks whose predictions are no rankings of names.
-        cells: by family of metrics, how query pages of rankings show further predictions.
+        cells: by scorer, how query pages of rankings show further predictions.
     """
 
     place: int

@@ -77,7 +77,7 @@ def pairs(results: PageData, benchmark: str) -> pd.DataFrame:
     """Compare each taught model with its twin under each method.
 
     Methods are judged by the benchmark's main metric; those that do not have it, by what stands for
-    their family; and by those of RANKED that they have.
+    their scorer; and by those of RANKED that they have.
 
     Returns:
         A table with columns PAIRS, of macro means over the benchmark's first subset; without rows
@@ -92,7 +92,7 @@ def pairs(results: PageData, benchmark: str) -> pd.DataFrame:
     every = every.set_index(["metric", "model", "method"])
     main = results.primary(benchmark)
     of_main = having.get(main, set())
-    first = [metrics.find(family).METRICS[0].name for family in metrics.list_names()]
+    first = [metrics.find(scorer).METRICS[0].name for scorer in metrics.list_names()]
     others = [name for name in first if not having.get(name, of_main) & of_main]
     rows: list[tuple[Any, ...]] = []
     for name in dict.fromkeys([main, *others, *(name for name in RANKED if name in having)]):

@@ -96,7 +96,7 @@ BY: Final = "answer length"  # what these drawings, and a table of `breakdowns`,
 FEWEST_QUERIES: Final = 5  # queries: a bin with fewer says nothing and is not drawn
 
 
-def drawn(results: PageData, benchmark: str) -> list[Drawing]:
+def draw_lengths(results: PageData, benchmark: str) -> list[Drawing]:
     """For each method a drawing of its models over the bins of answer length.
 
     And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
@@ -109,15 +109,19 @@ def drawn(results: PageData, benchmark: str) -> list[Drawing]:
     rows = rows.sort_values("length", key=lambda names: names.map(first_number), kind="stable")
     drawings = []
     for method, group in rows.groupby("method", sort=True):
-        drawings += _draw(group, str(method), "model", results.models)
+        drawings += _draw_length(group, str(method), "model", results.models)
     methods = comparable(rows)
     for model, group in methods.groupby("model", sort=True):
         if group["method"].nunique() > 1:
-            drawings += _draw(group, str(model), "method", sorted(methods["method"].unique()))
+            drawings += _draw_length(
+                group, str(model), "method", sorted(methods["method"].unique())
+            )
     return drawings
 
 
-def _draw(rows: pd.DataFrame, system: str, series: str, order: Sequence[str]) -> list[Drawing]:
+def _draw_length(
+    rows: pd.DataFrame, system: str, series: str, order: Sequence[str]
+) -> list[Drawing]:
     """Draw a method's models, or a model's methods; nothing of one bin."""
     if rows["length"].nunique() < 2:
         return []
@@ -128,7 +132,9 @@ def _draw(rows: pd.DataFrame, system: str, series: str, order: Sequence[str]) ->
     return [Drawing(f"{benchmark}-{system}-lengths", plot, caption)]
 
 
-def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
+def draw_relations(
+    rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()
+) -> list[Drawing]:
     """Draw relations by models, under the best method that ranks the benchmark's own names.
 
     It is in the main metric, on the main subset. Variants that do not represent their method are
@@ -175,7 +181,7 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     lines += [(subset, subset, name) for subset, name in main.items()]
     blocks: list[Block] = []
     for subset in list(rows)[:1]:
-        blocks += _drawn(results, benchmark, rows[subset], subset, main[subset])
+        blocks += _draw_models(results, benchmark, rows[subset], subset, main[subset])
     blocks += _best(results, benchmark, "subset", lines)
     for place, (subset, subset_rows) in enumerate(rows.items()):
         lines = [(_label(name), subset, name) for name in _names(subset_rows)]
@@ -183,12 +189,12 @@ def section(results: PageData, benchmark: str) -> list[Part]:
         if len(lines) > 1:
             inside += _best(results, benchmark, "metric", lines)
         if place == 0:
-            inside += draw(every, about, results.models)
+            inside += draw_relations(every, about, results.models)
         else:
-            inside += _drawn(results, benchmark, subset_rows, subset, main[subset])
+            inside += _draw_models(results, benchmark, subset_rows, subset, main[subset])
         inside += _all_metrics(results, benchmark, subset)
         for by, broken_down in breakdowns(results, benchmark, subset).items():
-            drawings = drawn(results, benchmark) if not place and by == BY else []
+            drawings = draw_lengths(results, benchmark) if not place and by == BY else []
             inside += folded(f"By {by}, {subset}", [broken_down, *drawings])
         blocks += folded(f"All numbers on {subset}", inside)
     return part("Models side by side", blocks)
@@ -205,7 +211,7 @@ def _rows(results: PageData, benchmark: str, subset: str) -> pd.DataFrame:
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
-    """Return the metrics that are shown, in the order of their families.
+    """Return the metrics that are shown, in the order of their scorers.
 
     Those with ties shared are shown only if that matters.
     """
@@ -228,7 +234,7 @@ def _main(results: PageData, benchmark: str, rows: pd.DataFrame) -> str:
     return primary if primary in set(rows["metric"]) else next(iter(_names(rows)), "")
 
 
-def _drawn(
+def _draw_models(
     results: PageData, benchmark: str, rows: pd.DataFrame, subset: str, name: str
 ) -> list[Drawing]:
     if not name:
@@ -339,4 +345,4 @@ def _table(results: PageData, rows: pd.DataFrame, names: list[str], caption: str
     return Table(["model", "method", *map(metric_head, names), "queries"], body, caption)
 
 
-SECTION = Section(10, section, draw=lambda result: draw(result.rows, result.metadata))
+SECTION = Section(10, section, draw=lambda result: draw_relations(result.rows, result.metadata))
