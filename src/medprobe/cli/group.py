@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from medprobe.core import places
 from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
@@ -230,36 +231,27 @@ def main(verbose: bool) -> None:
     """
 
 
-def models(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
-    """Complete a model of params.yaml, or the path of a folder."""
-    if any(mark in text for mark in "/.~"):
-        return [CompletionItem(text, type="dir")]
-    return _matching(load_params().models.all(), text)
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def benchmarks(
-    context: click.Context, parameter: click.Parameter, text: str
-) -> list[CompletionItem]:
-    """Complete a benchmark of params.yaml, or the path of a file of facts."""
-    if any(mark in text for mark in "/.~"):
-        return [CompletionItem(text, type="file")]
-    return _matching(load_params().benchmark_names, text)
+def _complete(list_names: Callable[[], Iterable[str]], path: str = "") -> Complete:
+    """Complete a name; what looks like a path is one of this type, `dir` or `file`."""
+
+    def complete(_: click.Context, __: click.Parameter, text: str) -> list[CompletionItem]:
+        if path and any(mark in text for mark in "/.~"):
+            return [CompletionItem(text, type=path)]
+        return [CompletionItem(name) for name in sorted(list_names()) if name.startswith(text)]
+
+    return complete
 
 
-def methods(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
-    """Complete a method."""
-    from medprobe.methods import list_names
-
-    return _matching(list_names(), text)
-
-
-def systems(context: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
-    """Complete a system of this project: MODEL/METHOD."""
-    from medprobe.core import places
-
+def _list_systems() -> Iterator[str]:
+    """The systems of this project: MODEL/METHOD."""
     paths = places.PREDICTIONS.glob("*/*")
-    return _matching((f"{path.parent.name}/{path.name}" for path in paths if path.is_dir()), text)
+    return (f"{path.parent.name}/{path.name}" for path in paths if path.is_dir())
 
 
-def _matching(names: Iterable[str], text: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in sorted(names) if name.startswith(text)]
+models = _complete(lambda: [*load_params().models.all()], "dir")
+benchmarks = _complete(lambda: load_params().benchmark_names, "file")
+methods = _complete(lambda: find_plugins("methods"))
+systems = _complete(_list_systems)

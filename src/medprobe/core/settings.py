@@ -82,14 +82,14 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
         key = ".".join(str(part) for part in problem["loc"])
         if problem["loc"][-1:] == ("[key]",):
             raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
+        owner = _type_at(section_type, problem["loc"][:-1])
         if problem["type"] != "extra_forbidden":
-            owner = _type_at(section_type, problem["loc"][:-1])
             is_quoted = not is_section(owner) or owner.QUOTED
             value = f", found {problem['input']!r}" if is_quoted else ""
             if not key:  # of the section as a whole
                 raise BadInput(where, problem["msg"]) from None
             raise BadInput(where, f"{key}: {problem['msg']}{value}") from None
-        siblings = _keys_beside(section_type, problem["loc"])
+        siblings = list(owner.types()) if is_section(owner) else []
         similar = nearest(str(problem["loc"][-1]), siblings)
         remedy = "" if similar or not siblings else f"choose one of {', '.join(siblings)}"
         raise BadInput(where, f"unknown key {key}{similar}", remedy) from None
@@ -117,12 +117,6 @@ def _invalid_name(where: object, loc: list[str]) -> BadInput:
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and suggestion:
         remedy = f"choose one of your own, and say in fetch: {{{suggestion}: {{hub: {name}}}}}"
     return BadInput(where, problem, remedy)
-
-
-def _keys_beside(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """Return the keys that are allowed where `loc` points to a wrong one."""
-    fields = _type_at(section_type, loc[:-1])
-    return list(fields.types()) if is_section(fields) else []
 
 
 def _type_at(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> Any:

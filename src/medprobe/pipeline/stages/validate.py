@@ -19,7 +19,8 @@ from medprobe.core.files import replacing
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
-from medprobe.gate.suites import plugins_of
+from medprobe.gate import run as gate
+from medprobe.gate.suites import load, plugins_of
 
 RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
 
@@ -97,11 +98,7 @@ def run_gate(
     Raises:
         BadInput: a critical check failed, or a suite is missing or malformed.
     """
-    from medprobe.gate import run as gate
-    from medprobe.gate import suites as suite_files
-    from medprobe.gate.run import page
-
-    loaded = suite_files.load(suites, needed, settings)
+    loaded = load(suites, needed, settings)
     reports = gate.run(loaded, tables, text=params.track.text)
     success = all(report["success"] for report in reports)
     with replacing(out) as folder:
@@ -110,7 +107,7 @@ def run_gate(
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         read = _read(tables, files, text=params.track.text)
-        (folder / "index.html").write_text(page(name, reports, read), encoding="utf-8")
+        (folder / "index.html").write_text(gate.page(name, reports, read), encoding="utf-8")
     if success:
         with replacing(passed) as scratch:
             scratch.write_text("passed\n", encoding="utf-8")
@@ -140,8 +137,6 @@ def _report_failures(
     name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path
 ) -> None:
     """Print what failed; raise BadInput for the first critical check that failed."""
-    from medprobe.gate.run import failing_rows
-
     failed = [
         (files[report["table"]], check)
         for report in reports
@@ -153,13 +148,13 @@ def _report_failures(
         notes = f" ({check['notes']})" if check["notes"] else ""
         problem = f": {check['problem']}" if check["problem"] else ""
         print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{problem}")
-        for line in failing_rows(check):
+        for line in gate.failing_rows(check):
             print(f"    {line}")
         if check["failing"] > len(check["examples"]):
             print(f"    and {check['failing'] - len(check['examples']):,} more")
     critical = [(path, check) for path, check in failed if check["severity"] == "critical"]
     for path, check in critical[:1]:
-        rows = failing_rows(check)
+        rows = gate.failing_rows(check)
         summary = (
             f"{check['failing']:,} rows fail, the first is {rows[0]}" if rows else check["problem"]
         )
