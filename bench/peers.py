@@ -40,7 +40,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine import causal
 from medprobe.engine.load import load, use_threads
-from medprobe.extensions.exchange.commands.export_lm_eval import export
+from medprobe.extensions.exchange.lm_eval import export
 from medprobe.extensions.likelihood import likeliest
 from medprobe.extensions.likelihood.reader import Reader
 from medprobe.papers.medlama.benchmarks import medlama_released

@@ -26,7 +26,7 @@ from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import EngineParams
 from medprobe.core.tables import BenchmarkTables
-from medprobe.extensions.exchange.commands.export_lm_eval import words_after
+from medprobe.extensions.exchange.lm_eval import words_after
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 
 FIXTURE = FIXTURES / "lm_eval"
