@@ -116,6 +116,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
         for text in ("", "null", "3", "true", '{"model_type": "bert", "hid', "[" * 100_000)
     },
     "brackets in brackets": (text_of("config.json", '{"a":' * 100_000), "not a configuration: "),
+    "empty merges": (text_of("merges.txt", ""), "merges.txt: empty"),
     "other settings": (text_of("tokenizer_config.json", "["), "not a configuration: "),
     **{
         f"a pointer for {name}": (text_of(name, POINTER), f"{name}: a pointer of Git LFS")

@@ -76,6 +76,9 @@ NOTHING: dict[str, Callable[[str, str], Any]] = {
     "a bullet": lambda first, second: f"- {first} {second}",
     "an item": lambda first, second: f"1. {first}",
     "a formula": lambda first, second: f"={first.upper()}(A1:A9)",
+    "a call": lambda first, second: f"{first}.{second}()",
+    "a text of RDF": lambda first, second: f'"{first} {second}"@en',
+    "a typed text of RDF": lambda first, second: f"{first}^^xsd:{second}",
     "an error of a spreadsheet": lambda first, second: f"#{first.upper()}!",
 }
 AROUND: dict[str, str] = {  # what a file has around a name, and a name has not
@@ -90,6 +93,15 @@ AROUND: dict[str, str] = {  # what a file has around a name, and a name has not
     "LaTeX": '{}\\"o',
     "a second name": "{};fever",
     "a third one": "{} | fever",
+    "a fourth one": "{} || fever",
+    "a comma": "{},",
+    "a bar": "{} |",
+    "a bracket": "({}",
+    "its other half": "{}]",
+    "an apostrophe of a spreadsheet": "'{}",
+    "a quotation mark": '{} pain"',
+    "a tokenizer's bracket": "-LRB- {}",
+    "a divided word": "hyper- tension of {}",
     "a footnote": "{}[1]",
     "a blank that does not break": "{}\u00a0",
     "no letter": "{}\ufffd",
@@ -124,7 +136,23 @@ def test_a_character_of_print_is_found(character: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["NaN", "None", "null", "N/A", "<NA>", "#N/A", "Unknown", "Total"]
+    "value",
+    [
+        *(
+            "NaN",
+            "None",
+            "null",
+            "N/A",
+            "<NA>",
+            "#N/A",
+            "Unknown",
+            "Total",
+            "N / A",
+            "(none)",
+            "-1",
+        ),
+        *("Not applicable", "No data", "not reported", "Unspecified", "null."),
+    ],
 )
 def test_a_word_for_no_value_names_nothing(value: str) -> None:
     assert find_fault(value) == find_fault(f" {value.lower()} ") == "no value"
@@ -152,7 +180,8 @@ def test_what_stands_around_a_name_is_found(form: str, name: str) -> None:
     [
         *("2-Sep", "Sep-02", "2-Okt", "2020-03-01", "1.23E+12", "1,23E+12", "Sj?gren", "M10.9"),
         *("C0018099", "MESH:D006073", "ENSG00000012048", "OMIM 254770", "https://x.y/z"),
-        *("Sjögren_syndrome", "gout†"),
+        *("Sjögren_syndrome", "gout†", "gout_(disease)", "entity_3", "dbr:Gout", "50-78-2", "12.0"),
+        *("550e8400-e29b-41d4-a716-446655440000", "1/3/24", "g\u043eut", "\u0391spirin"),
     ],
 )
 def test_what_a_program_writes_in_place_of_a_name_is_found(name: str) -> None:

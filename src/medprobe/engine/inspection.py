@@ -287,7 +287,10 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         BadInput: There is none, or one that is not the model's: with ids that the model does not
             embed, or for a few of its embeddings.
     """
-    if not any((folder / name).is_file() for name in TOKENIZERS):
+    files = [folder / name for name in TOKENIZERS if (folder / name).is_file()]
+    if empty := next((file for file in files if not file.stat().st_size), None):
+        raise BadInput(empty, "empty", "fetch the checkpoint again")
+    if not files:
         remedy = "fetch the checkpoint again, with its tokenizer"
         raise BadInput(folder, f"no tokenizer: none of {', '.join(TOKENIZERS)}", remedy)
     try:

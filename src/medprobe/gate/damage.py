@@ -39,16 +39,20 @@ TYPED: Final = "µ…℃№″‴"  # which Unicode calls compatible with others
 WORDS_FOR_NO_VALUE: Final = {  # first those that pandas reads as missing, without NA: sodium
     *("#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>"),
     *("n/a", "nan", "none", "null"),
-    *("blank", "empty", "false", "fixme", "grand total", "missing", "n.a.", "nil", "not available"),
-    *("not known", "not specified", "placeholder", "subtotal", "tbd", "to do", "todo", "total"),
-    *("true", "undefined", "unknown"),
+    *("-1", "-9", "-99", "-999", "-inf", "blank", "empty", "false", "fixme", "grand total"),
+    *("missing", "n / a", "n.a.", "n.d.", "nil", "no data", "no value", "not applicable"),
+    *("not available", "not determined", "not found", "not known", "not reported", "not specified"),
+    *("placeholder", "subtotal", "tbd", "to be determined", "to do", "todo", "total", "true"),
+    *("undefined", "unknown", "unspecified"),
 }
+LOOKALIKE: Final = "[\u0400-\u04ffΑΒΕΖΗΙΚΜΝΟΡΤΥΧο]"  # Cyrillic, and Greek that looks Latin
 LETTER: Final = "[A-Za-zÀ-ÖØ-öø-ž]"
 NAMES_NOTHING: Final = {  # the form of a whole text that names nothing, and what made it
     "a formula or an error of a spreadsheet": r"=.*|#\S*[!?]|#{2,}|Err:\d+",
     "the notation of a program": (
         r"[\[{].*[\]}]|[\w.]+\(\s*(?:[\[{'\"].*|\w+=.*)\)|\((['\"]).*\1.*\)|\w?(['\"]).*\2\s*,\s*\2.*"
-        r"|(['\"])\w+\3\s*:.*|[bru](['\"]).*\4|.*\bdtype[:=].*"
+        r"|(['\"])\w+\3\s*:.*|[bru](['\"]).*\4|.*\bdtype[:=].*|[\w.]+\(\)"
+        r"|.*\^\^\S+|.*@[a-z]{2}(?:-[A-Za-z]+)?"
     ),
     "a mark before the text": r"[^\w\s(\[]+\s.*|(?:#|//|--).*|\(?\d{1,3}[.)]\s.*",
 }
@@ -60,26 +64,35 @@ OF_TEXTS: Final = {
         r"|.*(?:\[\[|\]\]|\{\{|\}\}|\]\(|\*\*|__|~~|`|(?:https?:|ftp:)//|\bwww\.).*"
     ),
     "an escape": (r".*(?:\\|[_^]\{|%[0-9A-F]{2}(?!\w)|%(?:20|2C|C3|CE|E2)|(?:=[0-9A-F]{2}){2}).*"),
-    "pieces of words": r".*(?:(?<!\S)##\w|▁|Ġ|\w@@(?!\S)|</w>).*",
-    "columns": r".*(?:\w\||\|\w|\w\s\|\s\w).*",
+    "pieces of words": (
+        r".*(?:(?<!\S)##\w|▁|Ġ|\w@@(?!\S)|</w>|\[(?:CLS|SEP|PAD|UNK)\]|@[-,.]@|-[LR][RSC]B-).*"
+    ),
+    "a word that a line divided": (
+        r".*[a-z]- (?!(?:and|or|to|nor|versus|vs|but|as|und|oder)\b)[a-z].*"
+    ),
+    "columns": r".*(?:\w\||\|\w|\w\s\|\s\w|\|\|).*",
     "a character that was lost": (
         rf".*(?:�|{LETTER}(?:\?|[^\w\s\x00-\x7f\u02b0-\u036f‐-―·’→]){LETTER}).*"
     ),
 }
 OF_NAMES: Final = {
     "several names in one": r".+[;¦•].+",
+    "a separator at an end": r"[,;:|/].*|.*[,;:|]",
+    "half of a pair": r"[^(]*\).*|.*\([^)]*|[^\[]*\].*|.*\[[^\]]*|['\"].*|.*\D\"|[“„«].*",
+    "letters of two alphabets": rf".*(?:[A-Za-z]{LOOKALIKE}|{LOOKALIKE}[A-Za-z]).*",
     "quotation marks": r"(['\"`*_~]+).*\1|[“‘«„‹].*[”’»“›]",
     "an identifier": (
         r"(?:[A-Za-z]+[ :_-]?)?[A-Z]{0,4}\d{5,}(?:\.\d+)?|[A-Za-z]+:\S*\d\S*|Q\d{3,}|[A-Z]\d\d\.\d+"
+        r"|[a-z]+:[A-Z]\w*|(?:CAS\W*)?\d{2,7}-\d\d-\d|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"
     ),
-    "underscores for blanks": r"\S*[^\W\d_]_[^\W\d_]\S*",
+    "underscores for blanks": r"\S*[^\W_]_\(?[^\W_]\S*",
     "a footnote": r".*(?:\w\s?\[\d+\]|\w\s?[*†‡§¶]+|[^\W\d_]{4}[¹²³⁴-⁹]+)",
     "a date": (
         r"\d{1,2}[-. ]{1,2}[A-ZÀ-Ý][a-zà-ÿ]{2,3}(?:[-. ]+\d{2,4})?"
         r"|[A-ZÀ-Ý][a-zà-ÿ]{2,3}-\d\d(?:\d\d)?|\d{4}-\d\d-\d\d(?:[ T][\d:.]+)?"
-        r"|\d\d?[./]\d\d?[./]\d{4}"
+        r"|\d\d?[./]\d\d?[./]\d{4}|\d\d?/\d\d?/\d\d"
     ),
-    "a number": r"[+-]?\d+(?:[.,]\d+)?[Ee][+-]?\d+",
+    "a number": r"[+-]?\d+(?:[.,]\d+)?[Ee][+-]?\d+|\d+\.0",
 }
 OF_SENTENCES: Final = {
     "columns": r".*(?:[^\W\d_],[^\W\d_].*){2}|.*\d,['\"A-Za-z].*",
@@ -87,6 +100,7 @@ OF_SENTENCES: Final = {
 }
 NUMBER: Final = re.compile(r"\d+")
 NUMBERS: Final = {"9 …", "… 9"}
+SENTENCE: Final = 5  # words of a text at whose ends "S12" and "doc3.txt" are no words
 PLAIN: Final = re.compile(r"[a9](?:[a9'’.,/-]*[a9'’./-])?")  # the shape of a word
 MARKS: Final = ")]}>\"'”»’|;,:*_"  # behind a word
 COLUMN: Final = r"(\s*[,;|=:/]\s*|\s+[-–]\s+|\s{2,}|\t)"
@@ -111,7 +125,8 @@ def find_fault(text: str, *, is_sentence: bool = False) -> str:
     """
     text = text.strip(" ")
     word = text.casefold()
-    if not any(map(str.isalnum, text)) or {word, word.rstrip(" :=0123456789")} & WORDS_FOR_NO_VALUE:
+    words = {word, word.rstrip(" :=0123456789"), word.strip("().: ")}
+    if not any(map(str.isalnum, text)) or words & WORDS_FOR_NO_VALUE:
         return NO_VALUE
     forms = SENTENCES if is_sentence else NAMES
     return (
@@ -184,7 +199,9 @@ def _frames(text: str) -> set[str]:
     words = shape.split() or ["a"]
     first, last = words[0], words[-1].rstrip(".?!")
     is_plain = [
-        bool(PLAIN.fullmatch(word)) and ("a" in word or len(words) == 1) for word in (first, last)
+        bool(PLAIN.fullmatch(word))
+        and (len(words) == 1 or ("a" in word and ("9" not in word or len(words) < SENTENCE)))
+        for word in (first, last)
     ]
     found = set() if is_plain[0] else {f"{first} …"}
     if last and not is_plain[1]:
