@@ -73,6 +73,12 @@ CASES = [
     ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),
     ("facts in csv", b"subject,relation,object\na,b,\xe9\n", "line 2: not UTF-8 at byte 28"),
     ("facts in csv", b"subject,subject\na,b\n", "line 1: two columns have the same name"),
+    (
+        *("facts in csv", b"subject,relation,object,obj_label\na,b,c,d\n"),
+        "line 2: 'object' and 'obj_label' are one field; leave one of them",
+    ),
+    ("facts in csv", b"subject|relation|object\na|b|c\n", "by commas, not by bars"),
+    ("facts in csv", "subject,relation\n".encode("utf-16-le"), "in UTF-16; save it as UTF-8"),
 ]
 
 

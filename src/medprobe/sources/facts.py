@@ -6,7 +6,6 @@ obj_label`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -231,6 +230,12 @@ def _delimited(file: Path) -> Iterator[SourceRow]:
     return read_csv_rows(file, CORRECT, delimiter=delimiter, remedy=remedy)
 
 
+def _jsonl(file: Path) -> Iterator[SourceRow]:
+    """Rows of JSONL; pandas writes a missing value as null."""
+    for where, row in read_objects(file, CORRECT):
+        yield where, {name: value for name, value in row.items() if value is not None}
+
+
 def _parquet(file: Path) -> Iterator[SourceRow]:
     """Rows of parquet. A small file can contain billions of rows or characters: it is refused."""
     try:
@@ -270,6 +275,6 @@ def _plain(value: Any) -> Any:
 FORMS: Final[dict[str, Callable[[Path], Iterator[SourceRow]]]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
-    ".jsonl": partial(read_objects, get=CORRECT),
+    ".jsonl": _jsonl,
     ".parquet": _parquet,
 }

@@ -44,6 +44,7 @@ INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 CUI: Final = re.compile(r"C\d{7}")
 NEAR: Final = 0.8  # similarity of an unknown field to a known one that it is likely meant to be
 SEPARATORS: Final = ("|", ";")  # of a list in one text, the first one that occurs
+SEPARATED_BY: Final = {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}
 JOINED_QUOTES: Final = re.compile(r"""['"]\s+['"]""")  # which Python reads as one text
 TRUE: Final = ("1", "true", "t", "yes", "y")
 FALSE: Final = ("", "0", "false", "f", "no", "n", "nan", "none", "null")
@@ -183,13 +184,15 @@ def validate(
 
 
 def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -> None:
-    """Refuse a field that is unknown and near to an optional one that is not there.
+    """Refuse two fields that are one, and an unknown one near to an optional one that is not there.
 
     It would be ignored, and what it holds lost without a word.
 
     Raises:
         BadInput: With both names.
     """
+    if twice := _find_twice(frozenset(fields), schema):
+        raise BadInput(where, f"'{twice[0]}' and '{twice[1]}' are one field", "leave one of them")
     if mistaken := _find_mistaken(frozenset(fields), schema):
         unknown, meant = mistaken
         problem = f"unknown field '{unknown}' (did you mean '{meant}'?)"
@@ -201,6 +204,14 @@ def find_unknown(fields: frozenset[str], schema: type[BaseModel]) -> tuple[str, 
     """Return the fields that a schema does not read, sorted."""
     names = [_spellings(name, field) for name, field in schema.model_fields.items()]
     return tuple(sorted(fields.difference(*names)))
+
+
+@cache
+def _find_twice(fields: frozenset[str], schema: type[BaseModel]) -> list[str]:
+    """Return two fields that a schema reads as one, or nothing."""
+    names = (_spellings(name, field) for name, field in schema.model_fields.items())
+    present = ([name for name in of_field if name in fields] for of_field in names)
+    return next((found for found in present if len(found) > 1), [])
 
 
 @cache
@@ -298,7 +309,8 @@ def parse_json_object(where: object, content: str) -> dict[str, Any]:
     """Parse a JSON object. Raises BadInput as `read_objects`."""
     value = parse_json(where, content)
     if not isinstance(value, dict):
-        raise BadInput(where, "not a JSON object", DOWNLOAD_AGAIN)
+        remedy = "write one object a line, or download the file again"
+        raise BadInput(where, "not a JSON object", remedy)
     return value
 
 
@@ -377,7 +389,7 @@ def read_csv_rows(
             if names:
                 yield where, dict(zip(names, row, strict=True))
             else:
-                names = _names(where, [*map(name_column, row)], needed, remedy)
+                names = _names(where, [*map(name_column, row)], needed, remedy, delimiter)
     except csv.Error as error:
         raise BadInput(row_places[0], f"not CSV: {error}", remedy) from None
     if not names:
@@ -407,11 +419,17 @@ def _unquote(field: str) -> str:
     return content.replace('""', '"')
 
 
-def _names(where: str, row: list[str], needed: Iterable[str], remedy: str) -> list[str]:
+def _names(
+    where: str, row: list[str], needed: Iterable[str], remedy: str, delimiter: str
+) -> list[str]:
     names = [name.strip() for name in row]
-    if len(names) == 1 and (mark := next((mark for mark in ";\t" if mark in names[0]), None)):
-        word = {";": "semicolons", "\t": "tabs"}[mark]
-        raise BadInput(where, "one column", f"separate the fields by commas, not by {word}")
+    if "\0" in "".join(names):
+        raise BadInput(where, "no text in UTF-8, but in UTF-16", "save it as UTF-8")
+    if len(names) == 1 and (
+        mark := next((mark for mark in SEPARATED_BY if mark in names[0]), None)
+    ):
+        right, wrong = SEPARATED_BY[delimiter], SEPARATED_BY[mark]
+        raise BadInput(where, "one column", f"separate the fields by {right}, not by {wrong}")
     for name in needed:
         if name not in names:
             raise BadInput(where, f"no column '{name}'{nearest(name, names)}", remedy)
