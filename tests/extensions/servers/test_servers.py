@@ -338,13 +338,38 @@ def test_what_a_server_quotes_of_one_of_many_requests_is_in_no_error(path, body,
             list(client(url).post_all(path, [body] * 3))
 
 
-def test_an_error_in_an_answer_is_asked_again_and_quoted(waits):
-    error = {"error": {"message": "overloaded", "code": 503}}
-    with answering_with(json.dumps(error).encode()) as url:
-        line = rf"503 Service Unavailable: overloaded \(tries: {TRIES}\)"
+OVERLOADED = {"message": "overloaded", "code": 503}
+
+
+@pytest.mark.parametrize(
+    ("answer", "quoted"),
+    [
+        ({"error": OVERLOADED}, ": overloaded"),
+        ({"object": "error", **OVERLOADED}, ": overloaded"),
+        ({"choices": [{"error": OVERLOADED, "message": {"content": "pa"}}]}, ""),
+    ],
+)
+def test_an_error_in_an_answer_is_asked_again_and_quoted(answer, quoted, waits):
+    with answering_with(json.dumps(answer).encode()) as url:
+        line = rf"503 Service Unavailable{quoted} \(tries: {TRIES}\)"
         with pytest.raises(BadInput, match=line):
             client(url).post(*ASKED[0])
     assert len(waits) == TRIES - 1
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "remedy"),
+    [
+        *((status, b"<html>", True) for status in (200, 301, 302, 307, 308, 404, 405)),
+        (404, b'{"error": {"message": "no such model"}}', False),
+        (400, b'{"detail": "no such model"}', False),
+    ],
+)
+def test_a_url_of_another_place_is_to_be_corrected(status, content, remedy):
+    with answering_with(content, status) as url, pytest.raises(BadInput) as raised:
+        client(url).post("completions", {})
+    assert ("; correct its url, which ends in /v1 on" in str(raised.value)) == remedy
+    assert remedy or str(raised.value).endswith(": no such model")
 
 
 def test_no_character_of_a_servers_message_moves_the_cursor():
@@ -428,12 +453,19 @@ THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "trauma?"}]
 PIECES = st.lists(st.none() | st.text(), max_size=5)  # None: a thought
 
 
-@given(PIECES)
-def test_the_parts_of_a_text_are_joined_without_its_thoughts(pieces):
-    parts = [THOUGHT if text is None else {"type": "text", "text": text} for text in pieces]
+@pytest.mark.parametrize("as_part", [lambda text: {"type": "text", "text": text}, str])
+@given(pieces=PIECES)
+def test_the_parts_of_a_text_are_joined_without_its_thoughts(as_part, pieces):
+    parts = [THOUGHT if text is None else as_part(text) for text in pieces]
     answer = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
     assert read_text(answer, "chat", "srv")[0] == "".join(text or "" for text in pieces)
     assert bool(read_choice(answer["choices"][0])[0]) == (None in pieces)
+
+
+def test_a_part_whose_text_is_none_is_no_empty_answer():
+    parts = [{"type": "text", "text": {"value": "heart"}}]
+    with pytest.raises(BadInput, match="its answer has no text"):
+        read_text({"choices": [{"message": {"content": parts}}]}, "chat", "srv")
 
 
 TEXT = {"text": "pain"}

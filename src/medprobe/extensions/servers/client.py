@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 TRIES: Final = 6
 RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `openai` asks again
+OTHER_URL: Final = "correct its url, which ends in /v1 on most servers"
+ELSEWHERE: Final = (301, 302, 303, 307, 308, 404, 405)  # redirects are not followed
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
 CAP: Final = "max_tokens"  # of an answer
 CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
@@ -188,7 +190,8 @@ class Client:
             is_cut = cause in ("RemoteProtocolError", "ReadError")
             problem = "an answer that is cut" if is_cut else f"no connection ({cause})"
         except (openai.OpenAIError, ValueError, RecursionError):
-            raise Refused(self._where(path), "an answer that is not JSON") from None
+            problem = "an answer that is not JSON"
+            raise Refused(self._where(path), problem, OTHER_URL) from None
         else:
             if not isinstance(answer, dict):
                 raise Refused(self._where(path), "the answer is not a JSON object")
@@ -197,7 +200,7 @@ class Client:
 
     def _said(self, error: "openai.APIStatusError") -> str:
         """Return a server's own words, which can repeat the request, where errors may quote it."""
-        message = nested(error.body, "message") or error.body
+        message = nested(error.body, "message") or nested(error.body, "detail") or error.body
         if not quoting.get() or not isinstance(message, str) or message.lstrip().startswith("<"):
             return ""  # or a page
         message = " ".join(message.split())
@@ -245,8 +248,9 @@ def read_choice(choice: Any) -> tuple[str, str | None]:
         text = message.get("content") or ""
     if isinstance(text, list):
         thoughts += [str(part) for part in text if nested(part, "type") not in TEXTS]
-        parts = (nested(part, "text") for part in text if nested(part, "type") in TEXTS)
-        text = "".join(part for part in parts if isinstance(part, str))
+        parts = [part for part in text if nested(part, "type") in TEXTS]
+        texts = [part if isinstance(part, str) else nested(part, "text") or "" for part in parts]
+        text = "".join(texts) if all(isinstance(part, str) for part in texts) else None
     said = "".join(thought for thought in thoughts if isinstance(thought, str))
     return said, text if isinstance(text, str) else None
 
@@ -254,15 +258,20 @@ def read_choice(choice: Any) -> tuple[str, str | None]:
 def _failure(content: bytes) -> int:
     """Return the status of an error in an answer without a status of its own; 0: no error."""
     try:
-        error = nested(json.loads(content), "error")
+        answer = json.loads(content)
     except (ValueError, RecursionError):
         return 0
+    error = nested(answer, "error") or nested(answer, "choices", 0, "error")
+    if nested(answer, "object") == "error":  # as vLLM has it
+        error = answer
     code = nested(error, "code")
     return 0 if not error else code if code in range(400, 600) else 500
 
 
 def _remedy(error: "openai.APIStatusError", body: Body) -> str:
-    """Return what to set where a server names the field that it refuses."""
+    """Return what to set where a server names the field that it refuses, or is elsewhere."""
+    if error.status_code in ELSEWHERE and not nested(error.body, "message"):
+        return OTHER_URL
     field = nested(error.body, "param")
     if not isinstance(field, str) or field not in body or field in ("prompt", "messages"):
         return ""

@@ -33,7 +33,10 @@ from medprobe.extensions.servers.fingerprint import FETCH_AGAIN, FINGERPRINT, RE
 from medprobe.extensions.servers.settings.servers import SERVERS
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
-ENDED: Final = ("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete")  # by itself
+ENDED: Final = (  # by itself
+    *("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete"),
+    *("completed", "done", "end", "finished", "normal"),
+)
 CUT: Final = ("length", "max_tokens", "model_length")  # all other reasons to finish: no answer
 UNLIMITED: Final = 1_000_000_000  # tokens of a window, which the server itself bounds
 
@@ -311,7 +314,8 @@ def read_text(answer: Body, kind: ModelKind, where: str) -> tuple[str, bool]:
     text = read_choice(choice)[1]
     if text is None or (kind == "chat") != isinstance(nested(choice, "message"), dict):
         raise BadInput(where, "its answer has no text", "is it a server of this kind of model?")
-    ending = str(nested(choice, "finish_reason") or "stop").lower()
+    reason = nested(choice, "finish_reason")
+    ending = str(nested(reason, "type") or reason or "stop").lower()  # an object, as of SGLang
     is_answer = ending in (*ENDED, *CUT) and not nested(choice, "message", "refusal")
     return text if is_answer else "", ending in CUT
 
