@@ -1,5 +1,6 @@
 """Mentions: exact spans of whole words, the longest name, case of short names."""
 
+import pickle
 import re
 import unicodedata
 
@@ -53,6 +54,14 @@ def test_a_short_name_in_another_case_hides_no_other() -> None:
     names = Mentions([("T-3", "C1"), ("3 toxin", "C2"), ("t", "C3")])
     assert [mention.id for mention in names.find("t-3 toxin")] == ["C3", "C2"]
     assert [mention.id for mention in names.find("T 3 toxin")] == ["C1"]
+
+
+def test_a_copy_in_another_process_finds_the_same() -> None:
+    names = Mentions([("heart failure", "C1"), ("failure", "C2"), ("MI", "C3")])
+    text = "MI, heart failure and mi"
+    found = names.find(text), names.every(text)
+    copy = pickle.loads(pickle.dumps(names))  # after a search, with automata that have no copy
+    assert (copy.find(text), copy.every(text)) == found
 
 
 def test_one_name_of_two_concepts() -> None:

@@ -126,6 +126,10 @@ class Mentions:
             else:
                 self._ids[row] = _with(self._ids[row], identifier)
 
+    def __getstate__(self) -> dict[str, Any]:
+        automata = ("_longest", "_overlapping")  # which a copy in another process makes itself
+        return {name: value for name, value in vars(self).items() if name not in automata}
+
     def find(self, text: str) -> list[NameMention]:
         """The mentions found from left to right, always the longest name. They do not overlap."""
         return _TextSearch(self, text).longest()

@@ -13,10 +13,10 @@ import heapq
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,7 @@ from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.settings import Section
 from medprobe.papers.context import articles, notes, texts
 from medprobe.papers.context.texts import Document, Seen, said
-
-if TYPE_CHECKING:
-    from medprobe.sources.mentions import Mentions
+from medprobe.sources.mentions import Mentions
 
 BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
@@ -239,7 +237,7 @@ def _open_whole(
             jobs.append(Job(f"mentions in {share[0]} and on", (share, out, number), share))
         counts: Counter[str] = Counter(documents=0, kept=0, mentions=0)
         categories: Counter[str] = Counter()
-        scanner = _Scanner(resource.form, resource.categories, names)
+        scanner = _Scanner(resource.form, resource.categories, Mentions(names))
         for _, (new_counts, new_skipped, new_categories) in executor(scanner, jobs):
             counts.update(new_counts)
             skipped.update(new_skipped)
@@ -298,23 +296,13 @@ def _shares(files: Iterable[Path]) -> list[tuple[Path, ...]]:
     return shares
 
 
+@dataclass(frozen=True)
 class _Scanner:
-    """Scans shares of a resource's files. A copy in another process makes its own finder."""
+    """Scans shares of a resource's files."""
 
-    def __init__(
-        self, form: str, categories: tuple[str, ...], names: list[tuple[str, str]]
-    ) -> None:
-        self.form, self.categories, self.names = form, categories, names
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.form, self.categories, self.names)
-
-    @cached_property
-    def finder(self) -> "Mentions":
-        """The finder of all names."""
-        from medprobe.sources.mentions import Mentions
-
-        return Mentions(self.names)
+    form: str
+    categories: tuple[str, ...]
+    finder: Mentions
 
     def __call__(
         self, job: tuple[tuple[Path, ...], Path, int]
@@ -346,7 +334,7 @@ class _Scanner:
 
 
 def scan(
-    documents: Iterator[Document], finder: "Mentions", folder: Path, first_number: int = 0
+    documents: Iterator[Document], finder: Mentions, folder: Path, first_number: int = 0
 ) -> Counter[str]:
     """Find all mentions in one pass and write the three tables.
 

@@ -9,10 +9,10 @@ the end.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import pandas as pd
 from pydantic import Field, StringConstraints
@@ -88,7 +88,9 @@ def build(
     named = settings.keywords
     keywords = KEYWORDS[named] if isinstance(named, str) else named
     pattern = keyword_pattern(keywords, settings.keyword_place)
-    harvester = Harvester(lists, period, pattern, settings.max_words)
+    names = ((name, f"{subset}:{name}") for subset, listed in lists.items() for name in listed)
+    finder = Mentions(names, exact=is_symbol)
+    harvester = Harvester(finder, period, pattern, settings.max_words)
     rows = harvest(files, harvester, dropped, records, retracted=retracted, executor=executor)
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
@@ -136,29 +138,21 @@ class AbstractPrompts(NamedTuple):
     retracted: bool = False
 
 
+@dataclass(frozen=True)
 class Harvester:
-    """Reads one file of PubMed. A copy in another process makes its own finder of the names."""
+    """Reads one file of PubMed.
 
-    def __init__(
-        self,
-        lists: dict[str, list[str]],
-        period: tuple[date, date | None],
-        keywords: re.Pattern[str],
-        max_words: int | None,
-    ) -> None:
-        self.lists, self.period = lists, period
-        self.keywords, self.max_words = keywords, max_words
+    Attributes:
+        finder: of the names, which go by `<subset>:<name>`.
+        period: its first day, and the day after its last one, if it ends.
+        keywords: exclude a sentence.
+        max_words: of a sentence.
+    """
 
-    def __reduce__(self) -> Any:
-        return type(self), (self.lists, self.period, self.keywords, self.max_words)
-
-    @cached_property
-    def finder(self) -> Mentions:
-        """Of all names, which go by `<subset>:<name>`."""
-        names = (
-            (name, f"{subset}:{name}") for subset, listed in self.lists.items() for name in listed
-        )
-        return Mentions(names, exact=is_symbol)
+    finder: Mentions
+    period: tuple[date, date | None]
+    keywords: re.Pattern[str]
+    max_words: int | None
 
     def __call__(self, path: Path) -> list[AbstractPrompts]:
         """Read the prompts of each abstract of the file, in its order."""
