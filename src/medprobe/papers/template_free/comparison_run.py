@@ -21,8 +21,6 @@ from medprobe.tracking.store import Content, PendingRun
 
 PREFIX: Final = "template-free-"  # of the names of tables
 ABOUT: Final = "Filled templates against natural sentences: do they measure the same?"
-
-
 Tables = Callable[[PageData], dict[str, pd.DataFrame]]
 Chapters = Callable[[PageData], list[Chapter]]
 

@@ -17,7 +17,6 @@ from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.summary import read_queries
 from medprobe.papers.template_free.analyses.data_sets import METHOD, DataSet
 
-METRIC: Final = "acc_at_1"
 COLUMNS: Final = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
 
 
@@ -64,7 +63,7 @@ def read_scores(
                 if len(of_set):
                     accuracy = values(of_set, rows, ties=False)
                     item = scores.setdefault(data, QueryScores(data, _number_clusters(rows)))
-                    by_query = accuracy.set_index("query_id")[METRIC]
+                    by_query = accuracy.set_index("query_id")["acc_at_1"]
                     ordered = by_query.reindex(rows["query_id"])
                     item.accuracy[model] = ordered.to_numpy(float)
     return [scores[data] for data in sets if data in scores]

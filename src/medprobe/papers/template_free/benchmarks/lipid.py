@@ -95,32 +95,25 @@ def build(
     queries = _queries(rows, dropped).assign(cut_off=f"{settings.submitted_after:%Y-%m-%d}")
     order = {subset: number for number, subset in enumerate(lists)}
     queries = queries.sort_values("subset", key=lambda column: column.map(order), kind="stable")
-    answers = set(
-        queries.explode("answers")[["subset", "answers"]].itertuples(index=False, name=None)
-    )
+    prompted = queries.explode("answers").groupby("subset")["answers"].agg(set).to_dict()
     candidates = pd.DataFrame(
         [
             (name, name, subset, subset)
             for subset, names in lists.items()
             for name in names
-            if settings.candidates == "listed" or (subset, name) in answers
+            if settings.candidates == "listed" or name in prompted.get(subset, ())
         ],
         columns=CANDIDATE_COLUMNS,
     )
     notes = {"dropped": counts.by_rule(dropped), "appearances": appearances(queries)}
-    found = Counter(subset for subset, _ in answers)
     places = {name: path.as_posix() for name, path in settings.entities.items()}
     read = [
         *((places[name], "names", name, len(lists[name])) for name in lists),
-        *((places[name], "names in prompts", name, found[name]) for name in lists),
+        *((places[name], "names in prompts", name, len(prompted.get(name, ()))) for name in lists),
         *(("pubmed", "records", name, count) for name, count in records.items()),
         *(("pubmed", "retracted", name, count) for name, count in retracted.items() if count),
         *(("pubmed", "dropped", rule, count) for rule, count in sorted(dropped.items()) if count),
-        *counts.by_name(
-            "pubmed",
-            "prompts",
-            (row["subset"] for abstract_rows in rows.values() for row in abstract_rows),
-        ),
+        *counts.by_name("pubmed", "prompts", (row["subset"] for x in rows.values() for row in x)),
         *counts.by_name("", "queries", queries["subset"]),
     ]
     others = {"sources": counts.table(read)}

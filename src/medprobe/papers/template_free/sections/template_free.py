@@ -23,7 +23,7 @@ from medprobe.papers.template_free.analyses.data_sets import (
     data_sets,
     home,
 )
-from medprobe.papers.template_free.comparison_run import PREFIX, list_runs
+from medprobe.papers.template_free.comparison_run import ABOUT, PREFIX, list_runs
 from medprobe.report.benchmark_numbers import count_parameters
 from medprobe.report.blocks import (
     Block,
@@ -108,9 +108,8 @@ def chapter(results: PageData) -> list[Chapter]:
         *_distractors(results),
         *_lipid(results),
     ]
-    about = "Filled templates against natural sentences: do they measure the same?"
     title = "Template-based and template-free"
-    return [Chapter("template-free", title, [about], parts)] if parts else []
+    return [Chapter("template-free", title, [ABOUT], parts)] if parts else []
 
 
 def _rankings(results: PageData) -> list[Part]:
