@@ -132,22 +132,29 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
     for subset, subset_queries, candidates in benchmark.subsets():
         ranked_candidates = candidates[candidates["type"] != DISTRACTOR]
         ranked = ranked_names(benchmark, subset_queries, candidates)
-        of_queries = _chances(subset_queries, ranked, benchmark.normalise)
+        chances = answer_chances(subset_queries, ranked, benchmark.normalise)
+        of_queries = {f"chance_at_{k}": values for k, values in chances.items()}
         queries = subset_queries.assign(**of_queries, common=has_common_answer(subset_queries))
         for relation, part in [*queries.groupby("relation", sort=True), ("all", queries)]:
             names = (
                 ranked_candidates["name"].nunique() if relation == "all" else len(ranked[relation])
             )
-            chances = {name: part[name].mean() for name in of_queries}
-            counts = {**_counts(part), "candidates": names, **chances}
+            means = {name: part[name].mean() for name in of_queries}
+            counts = {**_counts(part), "candidates": names, **means}
             rows.append({"subset": subset, "relation": relation, **counts})
     return pd.DataFrame(rows).astype({"candidates": "Int64"})
 
 
-def _chances(
+def answer_chances(
     queries: pd.DataFrame, ranked: Mapping[str, set[str]], normalise: str
-) -> dict[str, pd.Series]:
-    """Compute for each query the chance of an answer among the first k names in random order."""
+) -> dict[int, pd.Series]:
+    """Return for each k the chance of each query: of an answer among k names in random order.
+
+    Args:
+        queries: Those of a subset.
+        ranked: The names that are ranked for each relation.
+        normalise: The name of the rule for equal answers.
+    """
     same = find_rule(normalise)
     right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
     for relation, part in queries.groupby("relation"):
@@ -157,7 +164,7 @@ def _chances(
         right[part.index] = [
             sum(texts[text] for text in {same(name) for name in row}) for row in part["answers"]
         ]
-    return {f"chance_at_{k}": pd.Series(chance_of_hit(right, size, k), queries.index) for k in KS}
+    return {k: pd.Series(chance_of_hit(right, size, k), queries.index) for k in KS}
 
 
 def _counts(queries: pd.DataFrame) -> dict[str, float]:

@@ -11,8 +11,7 @@ subjects (`core.shuffling`).
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +19,7 @@ import pandas as pd
 
 from medprobe import metrics
 from medprobe.core.answers import find_rule, with_hits
-from medprobe.core.benchmark_statistics import KS, chance_of_hit, ranked_names
+from medprobe.core.benchmark_statistics import answer_chances, ranked_names
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
@@ -151,14 +150,13 @@ def random_answer(tables: BenchmarkTables) -> pd.DataFrame:
     normalise = find_rule(tables.normalise)
     groups = _group_queries(tables.queries, ["subset", "relation"], normalise)
     source = tables.others.get(RELATION_ANSWERS)
-    rows = []
-    if _have_choice(groups.values()):
-        for (_, relation), group in groups.items():
-            names = {text for query in group for text in query.answers}
-            if source is not None:
-                names |= {*map(normalise, source.loc[source["relation"] == relation, "name"])}
-            rows += [(query, Counter(names)) for query in group]
-    return _expected(rows)
+    ranked: dict[str, dict[str, set[str]]] = {}
+    for (subset, relation), group in groups.items() if _have_choice(groups.values()) else ():
+        names = {text for query in group for text in query.answers}
+        if source is not None:
+            names |= {*map(normalise, source.loc[source["relation"] == relation, "name"])}
+        ranked.setdefault(subset, {})[relation] = names
+    return _expected(tables, ranked)
 
 
 def chance(tables: BenchmarkTables) -> pd.DataFrame:
@@ -166,41 +164,32 @@ def chance(tables: BenchmarkTables) -> pd.DataFrame:
 
     Returns a table of expected values (`_expected`), without queries for which no name is ranked.
     """
-    normalise = find_rule(tables.normalise)
-    rows = []
-    for _, queries, candidates in tables.subsets():
-        ranked = ranked_names(tables, queries, candidates)
-        groups = _group_queries(queries, ["relation"], normalise)
-        for (relation,), group in groups.items():
-            names = Counter(map(normalise, ranked[relation]))
-            rows += [(query, names) for query in group if names]
-    return _expected(rows)
+    subsets = tables.subsets()
+    return _expected(tables, {subset: ranked_names(tables, *rows) for subset, *rows in subsets})
 
 
-def _expected(rows: list[tuple[Query, Counter[str]]]) -> pd.DataFrame:
+def _expected(
+    tables: BenchmarkTables, ranked: Mapping[str, Mapping[str, set[str]]]
+) -> pd.DataFrame:
     """What a random order of names is expected to reach, for each query.
 
     Args:
-        rows: each query, and how many of its names are equal by the benchmark's rule.
+        tables: the benchmark.
+        ranked: the names, by subset and relation; without any, the table is empty.
 
     Returns:
-        A prediction table: a row for each query and metric, with the name of
-        the metric as `prediction` and its expected value as `score`.
+        A prediction table: a row for each query and metric, with the name of the metric as
+        `prediction` and its expected value as `score`.
     """
-    table = pd.DataFrame(
-        [
-            (query.id, sum(names[text] for text in query.answers), names.total())
-            for query, names in rows
-        ],
-        columns=["query_id", "right", "size"],
-    )
     about = {"variant": "", "replicate": "", "prediction_id": "", "hit": False}
-    parts = []
-    for rank, k in enumerate(KS, start=1):
-        value = chance_of_hit(table["right"].to_numpy(), table["size"].to_numpy(), k)
-        name = f"acc_at_{k}"
-        parts.append(table[["query_id"]].assign(**about, rank=rank, prediction=name, score=value))
-    return pd.concat(parts, ignore_index=True).dropna(subset="score")
+    parts = [
+        queries[["query_id"]].assign(**about, rank=rank, prediction=f"acc_at_{k}", score=values)
+        for subset, queries, _ in (tables.subsets() if ranked else ())
+        for rank, (k, values) in enumerate(
+            answer_chances(queries, ranked[subset], tables.normalise).items(), start=1
+        )
+    ]
+    return pd.concat(parts, ignore_index=True).dropna(subset="score") if parts else pd.DataFrame()
 
 
 def baselines_part(folder: Path, scoring: Scoring) -> Path:
