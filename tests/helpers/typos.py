@@ -9,6 +9,7 @@ import yaml
 
 from helpers import ROOT
 from medprobe.core.errors import BadInput
+from medprobe.core.params import load_params
 from medprobe.pipeline import check
 
 
@@ -41,6 +42,6 @@ def check_typo(folder: Path, content: dict[str, Any], says: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with pytest.raises(BadInput) as caught:
-            check.check(check.loaded(path))
+            check.check(load_params(path))
     assert says in str(caught.value)
     assert {file for file in folder.rglob("*") if "__pycache__" not in file.parts} == before

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 from helpers import ROOT
 from medprobe.core.errors import BadInput
+from medprobe.core.params import load_params
 from medprobe.pipeline import check
 from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.init import FILES, init
@@ -152,7 +153,7 @@ def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> Non
 def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")
-    check.check(check.loaded())
+    check.check(load_params())
     for path, content in pipeline.files().items():
         assert path.read_text(encoding="utf-8") == content
 

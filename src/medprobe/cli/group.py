@@ -17,7 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput, is_out_of_memory, without_quotes
+from medprobe.core.errors import BadInput, is_out_of_memory, quoting, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
 from medprobe.core.stage_checks import checked_code, unchanged_inputs
@@ -53,12 +53,24 @@ def example(*lines: str) -> str:
     return "\n".join(["\b", head, *(f"  {line}" for line in lines)])
 
 
-def load_params(*, required: bool = False) -> "Params":
-    """Read params.yaml; outside a project, where it is not required, take the defaults."""
-    from medprobe.core.params import Params
-    from medprobe.pipeline import check
+def load_params(*, required: bool = True) -> "Params":
+    """Read params.yaml; outside a project, where it is not required, take the defaults.
 
-    return check.loaded() if required or check.PARAMS.is_file() else Params()
+    A command checks the settings that it uses. All others are left to the stage `check`, which runs
+    before all others, since it takes seconds to import the methods. From here on errors quote text
+    of the data where `track.text` allows it.
+
+    Raises:
+        BadInput: A key or a value is wrong, settings of methods and the like aside.
+    """
+    from medprobe.core import params
+
+    if not required and not places.PARAMS.is_file():
+        return params.Params()
+    read = params.load_params()
+    if read.track.text:
+        quoting.set(True)
+    return read
 
 
 def json_option(command: Callable[..., None]) -> Callable[..., None]:
@@ -99,7 +111,7 @@ def _stage_command(plugin: Plugin) -> click.Command:
     assert run
 
     def stage(**options: Any) -> None:
-        params = load_params(required=True)
+        params = load_params()
         with checked_code(plugin.name, **uses()):
             run(params=params, **options)
 
@@ -251,7 +263,7 @@ def _list_systems() -> Iterator[str]:
     return (f"{path.parent.name}/{path.name}" for path in paths if path.is_dir())
 
 
-models = _complete(lambda: [*load_params().models.all()], "dir")
-benchmarks = _complete(lambda: load_params().benchmark_names, "file")
+models = _complete(lambda: [*load_params(required=False).models.all()], "dir")
+benchmarks = _complete(lambda: load_params(required=False).benchmark_names, "file")
 methods = _complete(lambda: find_plugins("methods"))
 systems = _complete(_list_systems)

@@ -32,12 +32,11 @@ def init(folder: Path) -> None:
 @click.option("--force", is_flag=True, help="Replace an existing folder, with all its files.")
 def sample(force: bool) -> None:
     """Write the sample world into data/: synthetic sources in the real file formats."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.sample import sample as write
 
     if not force and places.DATA.exists() and any(places.DATA.iterdir()):
         raise BadInput(places.DATA, "already has files", "move them, or replace them by --force")
-    params = check.loaded()
+    params = load_params()
     write(places.DATA, params.sample, params.seed)
     click.echo(f"wrote the sample world into {places.DATA}/")
 
@@ -59,7 +58,7 @@ class Imports(click.Group):
         force = click.Option(["--force"], is_flag=True, help=text)
 
         def run(path: Path, *, force: bool) -> None:
-            load_params(required=True)  # elsewhere, data/ would be of no project
+            load_params()  # elsewhere, data/ would be of no project
             import_files(cmd_name, path, places.DATA, force=force)
 
         return click.Command(cmd_name, callback=run, params=[path, force], help=module.__doc__)
@@ -121,7 +120,7 @@ def doctor(*, as_json: bool) -> None:
     from medprobe.pipeline import check
     from medprobe.pipeline.doctor import doctor as run
 
-    check.check(params := check.loaded())
+    check.check(params := load_params())
     if not run(params, places.DATA, as_json=as_json):
         click.get_current_context().exit(2)
 
@@ -142,7 +141,7 @@ def clean(yes: bool) -> None:
     from medprobe.pipeline.repro import exclusive_lock
     from medprobe.pipeline.stale_stages import find_stale_stages
 
-    check.check(params := check.loaded())
+    check.check(params := load_params())
     with exclusive_lock():
         paths = command.leftovers()
         parts = [] if find_stale_stages() else command.unused_parts(params)
@@ -180,10 +179,9 @@ def list_(what: str) -> None:
 @json_option
 def plan(*, as_json: bool) -> None:
     """List the stages that would run, with the time that each took before."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.plan import plan as run
 
-    run(check.loaded(), as_json=as_json)
+    run(load_params(), as_json=as_json)
 
 
 @main.command(epilog=example("medprobe repro", "medprobe repro --jobs 4"))
@@ -196,10 +194,9 @@ def plan(*, as_json: bool) -> None:
 )
 def repro(jobs: int) -> None:
     """Run all stages that are out of date, as `dvc repro` does, but several at a time."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.repro import repro as run
 
-    check.loaded()
+    load_params()
     run(jobs)
 
 
@@ -216,7 +213,6 @@ def gate(base: str) -> None:
 
     A failed build or check does not stop the others. All failures are listed at the end.
     """
-    from medprobe.pipeline import check
     from medprobe.pipeline.gate import gate as run
 
-    run(check.loaded(), base)
+    run(load_params(), base)

@@ -139,14 +139,13 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
     """
     from medprobe.cli.show import show as one_query
     from medprobe.cli.show import show_differing
-    from medprobe.pipeline import check
 
     if (query is None) == (differ is None):
         raise click.UsageError("expected: a QUERY, or --differ with two systems")
     if query is not None:
-        one_query(benchmark, query, check.loaded())
+        one_query(benchmark, query, load_params())
     elif differ:
-        show_differing(benchmark, *differ, check.loaded())
+        show_differing(benchmark, *differ, load_params())
 
 
 @main.command(
@@ -215,9 +214,7 @@ def ui(port: int) -> None:
     import time
     from contextlib import nullcontext
 
-    from medprobe.pipeline import check
-
-    params = check.loaded()
+    params = load_params()
     remote = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")
     address = os.environ["MLFLOW_TRACKING_URI"] if remote else f"http://127.0.0.1:{port}"
     if not remote:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from medprobe.cli.group import example, main
+from medprobe.cli.group import example, load_params, main
 from medprobe.core import places
 from medprobe.core.stage_checks import check_libraries, checked_code
 
@@ -39,7 +39,7 @@ def check_() -> None:
     from medprobe.pipeline import check
 
     check_libraries()
-    check.check(params := check.loaded())
+    check.check(params := load_params())
     click.echo("params.yaml is valid")
     with replacing(places.NAMED) as scratch:
         scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")
@@ -63,10 +63,9 @@ def code() -> None:
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
     from medprobe.core.executor import open_executor
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.build import build as run
 
-    params = check.loaded()
+    params = load_params()
     builder = params.builder(benchmark)
     with (
         checked_code("build", builder, benchmarks=[builder], expectations=[]),
@@ -79,11 +78,10 @@ def build(benchmark: str) -> None:
 @add_options("benchmark")
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.validate import uses
     from medprobe.pipeline.stages.validate import validate as run
 
-    params = check.loaded()
+    params = load_params()
     builder = params.builder(benchmark)
     with checked_code("validate", builder, **uses(builder)):
         run(benchmark, params)
@@ -100,22 +98,20 @@ model_option = click.option(
 @model_option
 def train(model: str) -> None:
     """Train a sample model from scratch, or from the model that it continues."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.train import train as run
 
     with checked_code("train"):
-        run(model, check.loaded(), places.MODELS / model)
+        run(model, load_params(), places.MODELS / model)
 
 
 @main.command(epilog=example("medprobe fetch --model pubmedbert"))
 @model_option
 def fetch(model: str) -> None:
     """Copy a model's checkpoint from the hub or a folder into outputs/models."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.fetch import fetch as run
 
     with checked_code("fetch"):
-        run(model, check.loaded(), places.MODELS / model)
+        run(model, load_params(), places.MODELS / model)
 
 
 @main.command(
@@ -131,11 +127,10 @@ def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model with all methods and benchmarks of its kind, and log results to MLflow."""
     from medprobe import methods
     from medprobe.backends.finder import describe
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.probe import probe_model
     from medprobe.pipeline.stages.track import track_model  # whose libraries probing does not need
 
-    params = check.loaded()
+    params = load_params()
     kind = params.models.kind(model)
     with checked_code("probe", kind, methods=methods.find_by_kind([kind])):
         try:
@@ -148,10 +143,9 @@ def probe(model: str, method: str, benchmark: str) -> None:
 def score() -> None:
     """Compute every metric from the predictions on disk."""
     from medprobe.core.executor import open_executor
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.score import score as run
 
-    params = check.loaded()
+    params = load_params()
     with (
         checked_code("score"),
         open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
@@ -163,10 +157,9 @@ def score() -> None:
 def significance() -> None:
     """Compute the paired tests between all systems."""
     from medprobe.core.executor import in_processes, open_executor
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.significance import significance as run
 
-    params = check.loaded()
+    params = load_params()
     engine = params.engine.model_copy(update={"device": "cpu"})
     with checked_code("significance"), open_executor(engine, in_processes) as executor:
         run(params, executor=executor)
@@ -176,18 +169,16 @@ def significance() -> None:
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""
     from medprobe.core.executor import in_processes
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.compare import compare as run
 
     with checked_code("compare", benchmarks=[]):
-        run(check.loaded(), executor=in_processes)
+        run(load_params(), executor=in_processes)
 
 
 @main.command(epilog=example("medprobe track"))
 def track() -> None:
     """Log all results to MLflow; results that are already logged are skipped."""
-    from medprobe.pipeline import check
     from medprobe.pipeline.stages.track import track as run
 
     with checked_code("track", benchmarks=[]):
-        run(check.loaded(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline
+        run(load_params(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline

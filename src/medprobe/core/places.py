@@ -3,6 +3,7 @@
 from pathlib import Path
 
 PARAMS = Path("params.yaml")
+PIPELINE = Path("dvc.yaml")
 LIBRARIES = Path("requirements.lock")  # versions of the libraries that compute
 PLUGINS = Path("plugins")  # methods, benchmarks and metrics of the project itself
 DATA = Path("data")

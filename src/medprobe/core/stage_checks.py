@@ -33,13 +33,12 @@ from medprobe.core.dvc_records import flat
 from medprobe.core.errors import BadInput
 from medprobe.core.files import before_replacing
 from medprobe.core.libraries import MISSING, differing_versions
-from medprobe.core.places import LIBRARIES, PARAMS
+from medprobe.core.places import LIBRARIES, PARAMS, PIPELINE
 
 # Nanoseconds by which the time of a file can lag behind the clock.
 TICK: Final = 20_000_000
 LISTED_CODE: Final = re.compile(rf"^{PACKAGE}==\S+ # code (\w+)$", re.MULTILINE)
 INSTALL: Final = "run `pip install --no-deps --editable .` here, or set PYTHONPATH=src"
-PIPELINE: Final = Path("dvc.yaml")
 AGAIN: Final = "run `medprobe repro` again; finished parts are kept"
 FIELD: Final = re.compile(r"\$\{([^}]+)\}")  # in dvc.yaml, for a name of params.yaml
 

@@ -12,6 +12,7 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.papers import MEAN, Paper, PaperModel, PaperSections, built_benchmark, papers
 from medprobe.core.params import ModelParams, Params, find_settings, load_params
+from medprobe.core.places import PARAMS
 from medprobe.core.settings import Choices, parse_section
 from medprobe.pipeline import check
 
@@ -19,7 +20,7 @@ WIDTH: Final = 160
 SAMPLE: Final = ("train", "continued")  # the sample world's models, which no paper probes
 
 
-def adopt(name: str, table: str = "", path: Path = check.PARAMS) -> tuple[str, str]:
+def adopt(name: str, table: str = "", path: Path = PARAMS) -> tuple[str, str]:
     """Put a paper's settings into the text of params.yaml, without writing it.
 
     The paper's sections replace those of the file. The user's models stay, and those of the sample
@@ -42,19 +43,19 @@ def adopt(name: str, table: str = "", path: Path = check.PARAMS) -> tuple[str, s
     return old_text, new_text
 
 
-def difference(old_text: str, new_text: str, path: Path = check.PARAMS) -> str:
+def difference(old_text: str, new_text: str, path: Path = PARAMS) -> str:
     """Format a change as a unified diff; empty if the texts are equal."""
     lines = (old_text.splitlines(keepends=True), new_text.splitlines(keepends=True))
     return "".join(difflib.unified_diff(*lines, str(path), f"{path} (adopted)"))
 
 
-def write(text: str, path: Path = check.PARAMS) -> None:
+def write(text: str, path: Path = PARAMS) -> None:
     """Replace params.yaml; if writing fails, the old file stays."""
     with replacing(path) as scratch:
         scratch.write_text(text, encoding="utf-8")
 
 
-def remarks(name: str, table: str = "", path: Path = check.PARAMS) -> list[str]:
+def remarks(name: str, table: str = "", path: Path = PARAMS) -> list[str]:
     """List what else a user must know: notes on checkpoints, models that stay, open questions."""
     paper, params = _find(name, table), load_params(path)
     models = paper.models.items()

@@ -6,32 +6,13 @@ section takes from another.
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from medprobe.core.errors import BadInput, nearest, quoting
-from medprobe.core.params import Params, find_settings, load_params
-from medprobe.core.places import PARAMS
+from medprobe.core.errors import BadInput, nearest
+from medprobe.core.params import Params, find_settings
 from medprobe.core.plugins import find_outside_plugins
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices, check_name, check_settings, parse_section
-
-
-def loaded(path: Path = PARAMS) -> Params:
-    """Read `params.yaml` for a command.
-
-    A command checks the settings that it uses; all others are left to `check`, which the stage of
-    that name runs before all others, since it takes seconds to import the methods.
-
-    From here on errors quote text of the data where `track.text` allows it.
-
-    Raises:
-        BadInput: a key or a value is wrong, settings of methods and the like aside.
-    """
-    params = load_params(path)
-    if params.track.text:
-        quoting.set(True)
-    return params
 
 
 def check(params: Params) -> None:

@@ -46,13 +46,13 @@ from medprobe.core.places import (
     LOWER_CASE,
     MODELS,
     NAMED,
+    PIPELINE,
 )
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
 from medprobe.core.progress import print_above
 from medprobe.gate.suites import folders, plugins_of
 from medprobe.sample.settings import find_recipe
 
-PIPELINE: Final = Path("dvc.yaml")
 TEMPLATE: Final = "dvc.yaml.jinja"
 MARK: Final = "# Written by `medprobe pipeline`"  # begins the template
 CODE_STAGE: Final = "code"  # the stage that lists the code on which the others depend

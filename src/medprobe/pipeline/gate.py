@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from medprobe.core import places
+from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, find_settings
@@ -18,7 +18,6 @@ from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.pipeline.repro import DVC, environment, exclusive_lock, process_group
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages
 
-PINNED: Final = Path("data.dvc")
 GATE: Final = "validate"  # begins the commands of gates
 RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock has their hashes
 
@@ -39,8 +38,8 @@ def gate(params: Params, base: str) -> None:
         print("params.yaml names no data that a gate checks: nothing to check")
         return
     if not places.DATA.is_dir():
-        pull = f"`dvc pull {PINNED}` fetches it from a DVC remote"
-        remedy = pull if PINNED.is_file() else "put the sources of params.yaml into it"
+        pull = f"`dvc pull {dvc_records.DATA}` fetches it from a DVC remote"
+        remedy = pull if dvc_records.DATA.is_file() else "put the sources of params.yaml into it"
         raise BadInput(places.DATA, "no such folder", remedy)
     with exclusive_lock(), process_group() as group:
         repair()
@@ -141,7 +140,7 @@ def _unlike_record(differing: set[str]) -> list[str]:
         lines.append(f"{', '.join(pins)}: {problem}")
     if stages:
         problem = f"made from other data, by the record of {stages[0]}"
-        remedy = f"run `medprobe repro`, and commit them with {PINNED}"
+        remedy = f"run `medprobe repro`, and commit them with {dvc_records.DATA}"
         lines.append(f"dvc.lock and {places.METRICS}/: {problem}; {remedy}")
     return lines
 

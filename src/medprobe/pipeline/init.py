@@ -9,7 +9,7 @@ from typing import Final
 from medprobe import benchmarks
 from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput
-from medprobe.core.places import PARAMS
+from medprobe.core.places import PARAMS, PIPELINE
 from medprobe.core.plugins import find_plugins
 from medprobe.pipeline import dvc_yaml as pipeline
 
@@ -35,7 +35,7 @@ def init(folder: Path) -> None:
     Raises:
         BadInput: if one of these files exists, and if git cannot be run.
     """
-    for name in [*FILES, PARAMS.name, pipeline.PIPELINE.name]:
+    for name in [*FILES, PARAMS.name, PIPELINE.name]:
         if (folder / name).exists():
             raise BadInput(folder / name, "already exists", "choose another folder")
     for builder in benchmarks.list_names():

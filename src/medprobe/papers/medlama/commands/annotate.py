@@ -53,9 +53,8 @@ def annotate(
     NAME       the sheets go to data/annotations/NAME
     """
     from medprobe.papers.medlama import annotation as command
-    from medprobe.pipeline import check
 
-    params = check.loaded()
+    params = group.load_params()
     params.builder(benchmark)
     tables = [command.table_of(system, benchmark, places.PREDICTIONS) for system in systems]
     folder = places.BENCHMARKS / benchmark
