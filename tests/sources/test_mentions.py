@@ -86,6 +86,10 @@ def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
         ("2", "\u00bd", ""),
         ("vitamin (B6)", "vitamin \uff08B\u2086\uff09", "vitamin \uff08B\u2086\uff09"),
         ("fever", "\u00adfe\u00adver\u00ad.", "fe\u00adver"),
+        ("Crohn's disease", "Crohn\u2019s disease", "Crohn\u2019s disease"),
+        ("Crohn\u2019s disease", "Crohn's disease", "Crohn's disease"),
+        ("5'-AMP", "of 5\u2032\u2212AMP", "5\u2032\u2212AMP"),
+        ("O'X", "\u03b2 O\u02bcX", "O\u02bcX"),
     ],
 )
 def test_what_a_character_stands_for(name: str, text: str, found: str) -> None:

@@ -78,9 +78,9 @@ OF_TEXTS: Final = {
 OF_NAMES: Final = {
     "several names in one": r".+[;¦•].+",
     "a separator at an end": r"[,;:|/].*|.*[,;:|]",
-    "half of a pair": r"[^(]*\).*|.*\([^)]*|[^\[]*\].*|.*\[[^\]]*|['\"].*|.*\D\"|[“„«].*",
     "letters of two alphabets": rf".*(?:[A-Za-z]{LOOKALIKE}|{LOOKALIKE}[A-Za-z]).*",
     "quotation marks": r"(['\"`*_~]+).*\1|[“‘«„‹].*[”’»“›]",
+    "half of a pair": r"[^(]*\).*|.*\([^)]*|[^\[]*\].*|.*\[[^\]]*|['\"].*|.*\D\"|[“„«].*",
     "an identifier": (
         r"(?:[A-Za-z]+[ :_-]?)?[A-Z]{0,4}\d{5,}(?:\.\d+)?|[A-Za-z]+:\S*\d\S*|Q\d{3,}|[A-Z]\d\d\.\d+"
         r"|[a-z]+:[A-Z]\w*|(?:CAS\W*)?\d{2,7}-\d\d-\d|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}"

@@ -6,7 +6,8 @@ A text is read as *tokens*: words (runs of letters, digits and `_`) and single m
 "family". Case does not matter, except in names of three characters or fewer, or in those that the
 caller declares to be exact. Nor does how Unicode writes a character: both are compared under NFKC
 and without invisible characters, so that a ligature, a mark of its own or a soft hyphen hides no
-name. Spans are always those of the text as it was given.
+name; a curved apostrophe is a straight one, and a minus sign a hyphen. Spans are always those of
+the text as it was given.
 
 Each token becomes a code of three bytes, and an Aho-Corasick automaton (Aho and Corasick 1975,
 doi:10.1145/360825.360855) searches all names at once in these codes. The first byte of a code is
@@ -58,6 +59,8 @@ KINDS: Final = bytes(
     for character in map(chr, range(128))
 ).ljust(256, b"\0")
 MARKS: Final = [chr(place) for place, kind in enumerate(KINDS) if kind == 2]
+
+TYPED: Final = {**dict.fromkeys("‘’ʼ′´", "'"), "−": "-"}  # what print has in place of a key
 
 Ids = tuple[str, ...]
 
@@ -304,6 +307,7 @@ def _normal(piece: str, *, fold: bool) -> str:
     >>> [_normal(piece, fold=True) for piece in ("\ufb01", "\uff08", "\u2122", "\u00bd")]
     ['fi', '(', '\u2122', '\u00bd']
     """
+    piece = TYPED.get(piece, piece)
     normal = unicodedata.normalize("NFKC", piece)
     if fold:
         normal = unicodedata.normalize("NFKC", normal.casefold())

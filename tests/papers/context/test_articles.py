@@ -42,8 +42,18 @@ def test_running_text_is_read_and_nothing_else(tmp_path: Path, namespace: str) -
 
 
 def test_an_article_is_called_by_its_number(tmp_path: Path) -> None:
-    path = article(tmp_path / "a.nxml", '<article-id pub-id-type="pmc">PMC12</article-id>')
-    assert [document.id for document in articles.read(path, Counter())] == ["PMC12"]
+    article(tmp_path / "a.nxml", '<article-id pub-id-type="pmc">12</article-id>')
+    article(tmp_path / "b.nxml", '<article-id pub-id-type="pmcid">PMC12</article-id>')
+    skipped: Counter[str] = Counter()
+    assert [document.id for document in articles.read(tmp_path, skipped)] == ["12"]
+    assert skipped["read before"] == 1
+
+
+def test_an_entity_alone_is_its_character(tmp_path: Path) -> None:
+    head = "<!DOCTYPE article SYSTEM 'x.dtd'>"
+    path = tmp_path / "a.xml"
+    path.write_text(f"{head}<article><body><p>&alpha;</p><p>&nbsp;</p></body></article>")
+    assert [document.text for document in articles.read(path, Counter())] == ["α"]
 
 
 def test_a_folder_is_read_in_order_and_empty_articles_are_counted(tmp_path: Path) -> None:

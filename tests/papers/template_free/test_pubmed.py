@@ -163,7 +163,20 @@ def test_a_list_of_more_than_names_is_refused(tmp_path: Path, line: str) -> None
         read_names(path)
 
 
-@pytest.mark.parametrize("other", ["name", "# of 2026", '["aspirin", "quinine"]', "-", "Total: 2"])
+@pytest.mark.parametrize("separator", [", ", "; ", ","])
+def test_a_list_in_one_line_is_refused(tmp_path: Path, separator: str) -> None:
+    (path := tmp_path / "chemicals.txt").write_text(separator.join(NAMES))
+    with pytest.raises(BadInput, match="one line with several names; expected one name"):
+        read_names(path)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *("name", "# of 2026", '["aspirin", "quinine"]', "-", "Total: 2"),
+        *("drug_name", "Chemical", "Entities:"),
+    ],
+)
 def test_a_line_of_a_list_that_is_no_name_is_named(tmp_path: Path, other: str) -> None:
     (path := tmp_path / "chemicals.txt").write_text("\n".join([other, *NAMES]))
     with pytest.raises(BadInput, match=r"chemicals\.txt, line 1: .* is no name"):

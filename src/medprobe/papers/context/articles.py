@@ -74,7 +74,7 @@ def _root(file: Path) -> Any:
 
 def _identifier(article: Any) -> str:
     numbers = {
-        number.get("pub-id-type"): (number.text or "").strip()
+        number.get("pub-id-type"): (number.text or "").strip().removeprefix("PMC")
         for number in article.iterfind("{*}front/{*}article-meta/{*}article-id")
     }
     return next((numbers[kind] for kind in ("pmc", "pmcid", "pmid") if numbers.get(kind)), "")
@@ -101,11 +101,16 @@ def _blocks(part: Any, skipped: Counter[str]) -> Iterator[str]:
     """The text of each element that has text of its own; nested ones are read once."""
     if _is_left_out(part):
         skipped[f"element {_name(part)}"] += 1
-    elif (part.text or "").strip() or any((child.tail or "").strip() for child in part):
+    elif (part.text or "").strip() or any(map(_is_text, part)):
         yield "".join(_running(part, skipped))
     else:
         for child in part:
             yield from _blocks(child, skipped)
+
+
+def _is_text(child: Any) -> bool:
+    """Whether a child is a character of its parent's own text, or stands before some."""
+    return child.tag is Entity or bool((child.tail or "").strip())
 
 
 def _running(node: Any, skipped: Counter[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ Also the longest sentence that becomes a query: every model must be able to read
 models are compared over the same ones.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +45,9 @@ CASE_MATTERS_UP_TO: Final = 3  # characters of a name
 GET: Final = "put a list there, one name per line"
 ALONE: Final = "expected one name, and nothing else, per line"
 OF_A_FILE: Final = NO_NAME | {"columns", "markup", "quotation marks"}  # faults that no text has
-HEADERS: Final = {"entity", "label", "mention", "name", "names", "term"}
+HEADERS: Final = re.compile(
+    r"(?:\w+[_ ])?(?:entity|entities|labels?|mentions?|names?|terms?)|(?:chemical|disease|drug)s?"
+)
 COLUMNS: Final = 0.9  # share of the lines that are alike
 
 
@@ -99,12 +102,14 @@ def _plain(path: Path) -> list[str]:
         name = validate(where, {"name": line.strip()}, ListedEntity, "correct the line").name
         if (fault := find_fault(name)) in OF_A_FILE:
             raise BadInput(where, f"{quote(name)} is no name: {fault}", ALONE)
-        if not names and name.casefold() in HEADERS:
+        if not names and HEADERS.fullmatch(name.casefold().rstrip(":")):
             raise BadInput(where, f"{quote(name)} is no name: a header", ALONE)
         if (first_place := first_places.setdefault(key(name), where)) != where:
             number = first_place.rpartition(" ")[2]
             raise BadInput(where, f"{quote(name)} is also on line {number}", "drop one")
         names.append(name)
+    if len(names) == 1 and re.search(r"[,;].+[,;]", names[0]):
+        raise BadInput(path, "one line with several names", ALONE)
     if frames := set().union(*find_frames(names, COLUMNS)):
         raise BadInput(path, f"most lines have the form {quote(min(frames))}", ALONE)
     return names
