@@ -35,18 +35,15 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 @main.command("check", epilog=example("medprobe check"))
 def check_() -> None:
     """Check every setting in params.yaml, before any other stage runs."""
-    from medprobe.core.files import replacing
+    from medprobe.core.files import write_whole
     from medprobe.pipeline import check
 
     check_libraries()
     check.check(params := load_params())
     click.echo("params.yaml is valid")
-    with replacing(places.NAMED) as scratch:
-        scratch.write_text(json.dumps(params.names, indent=1) + "\n", encoding="utf-8")
-    with replacing(places.LOWER_CASE) as scratch:
-        scratch.write_text(json.dumps(params.lower_case) + "\n", encoding="utf-8")
-    with replacing(places.CHECKED) as scratch:
-        scratch.write_text("checked\n", encoding="utf-8")
+    write_whole(places.NAMED, json.dumps(params.names, indent=1) + "\n")
+    write_whole(places.LOWER_CASE, json.dumps(params.lower_case) + "\n")
+    write_whole(places.CHECKED, "checked\n")
 
 
 @main.command(epilog=example("medprobe code"))

@@ -54,6 +54,12 @@ def replacing(target: Path) -> Iterator[Path]:
         raise
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, completely or not at all."""
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")
+
+
 class ScratchFolder:
     """A folder for unfinished files, with a marker that is locked while this process runs.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import dvc_records
-from medprobe.core.files import replacing
+from medprobe.core.files import write_whole
 from medprobe.core.libraries import installed_versions
 from medprobe.core.params import Params
 from medprobe.core.parts import fingerprint
@@ -77,9 +77,7 @@ def recorded(path: Path, out: Path, about: Mapping[str, object]) -> Iterator[Non
     if tokens := about.get("tokens"):
         times["tokens_per_second"] = round(1000 * int(str(tokens)) / max(end - begin, 1))
     run = {**times, "user": user(), **about, **environment()}
-    with replacing(path) as scratch:
-        content = {**run, "out": fingerprint([out])}
-        scratch.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps({**run, "out": fingerprint([out])}, indent=1) + "\n")
 
 
 def record(path: Path, out: Path) -> dict[str, Any]:

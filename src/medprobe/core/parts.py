@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.errors import is_out_of_memory
-from medprobe.core.files import list_files, replacing
+from medprobe.core.files import list_files, replacing, write_whole
 from medprobe.core.places import LIBRARIES, PARTS, USED_PARTS
 from medprobe.core.plugins import Plugin
 from medprobe.core.progress import print_above
@@ -86,9 +86,8 @@ def record_used(result: str, parts: Iterable[Path], key: str = "") -> None:
         parts: The parts.
         key: A hash of all that the result follows from.
     """
-    with replacing(USED_PARTS / f"{result}.txt") as scratch:
-        lines = [key, *(path.name for path in parts)]
-        scratch.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    lines = [key, *(path.name for path in parts)]
+    write_whole(USED_PARTS / f"{result}.txt", "".join(f"{line}\n" for line in lines))
 
 
 def read_used(result: str, key: str) -> "list[pd.DataFrame] | None":

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from medprobe.core.errors import BadInput, quote, unusable
-from medprobe.core.files import replacing
+from medprobe.core.files import replacing, write_whole
 from medprobe.core.spreadsheets import csv_text
 
 SLOT: Final = "[Y]"
@@ -127,9 +127,7 @@ class Metadata:
 
     def write(self, path: Path) -> None:
         """Write the metadata as JSON; the file appears completely or not at all."""
-        with replacing(path) as scratch:
-            text = json.dumps(asdict(self), indent=1, ensure_ascii=False)
-            scratch.write_text(text + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)

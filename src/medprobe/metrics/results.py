@@ -11,7 +11,7 @@ import pandas as pd
 
 from medprobe import metrics
 from medprobe.core.errors import BadInput
-from medprobe.core.files import replacing
+from medprobe.core.files import write_whole
 from medprobe.core.params import Params
 from medprobe.core.parts import code_fingerprint, fingerprint, read_whole
 from medprobe.core.places import PARTS, SCORES
@@ -157,8 +157,7 @@ def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
 
 def write_scores(scores: Mapping[str, Any], part: Path) -> None:
     """Write scores to a part. Raises ValueError for NaN, which is no JSON."""
-    with replacing(part) as scratch:
-        scratch.write_text(json.dumps(scores, allow_nan=False), encoding="utf-8")
+    write_whole(part, json.dumps(scores, allow_nan=False))
 
 
 def comparison(folder: Path = SCORES) -> pd.DataFrame:
@@ -342,5 +341,4 @@ def select_systems(rows: pd.DataFrame, systems: Collection[tuple[str, str]]) -> 
 
 def write_csv(table: pd.DataFrame, path: Path) -> None:
     """Write a table of results as CSV, six significant digits a number."""
-    with replacing(path) as scratch:
-        scratch.write_text(csv_text(table, "%.6g"), encoding="utf-8")
+    write_whole(path, csv_text(table, "%.6g"))

@@ -9,7 +9,7 @@ import yaml
 from ruamel.yaml import YAML
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.files import replacing
+from medprobe.core.files import write_whole
 from medprobe.core.papers import MEAN, Paper, PaperModel, PaperSections, built_benchmark, papers
 from medprobe.core.params import ModelParams, Params, find_settings, load_params
 from medprobe.core.places import PARAMS
@@ -51,8 +51,7 @@ def difference(old_text: str, new_text: str, path: Path = PARAMS) -> str:
 
 def write(text: str, path: Path = PARAMS) -> None:
     """Replace params.yaml; if writing fails, the old file stays."""
-    with replacing(path) as scratch:
-        scratch.write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def remarks(name: str, table: str = "", path: Path = PARAMS) -> list[str]:

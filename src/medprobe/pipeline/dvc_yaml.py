@@ -34,7 +34,7 @@ from medprobe.core.code import (
     plugin_files,
     stage_module,
 )
-from medprobe.core.files import replacing
+from medprobe.core.files import replacing, write_whole
 from medprobe.core.libraries import MISSING, installed_versions
 from medprobe.core.params import MODEL_KINDS, Params, find_settings, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
@@ -85,9 +85,7 @@ def write(*, locks: bool = True) -> list[Path]:
         if (locks or path == PIPELINE or not path.exists()) and _read(path) != text
     }
     for path, content in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as scratch:
-            scratch.write_text(content, encoding="utf-8")
+        write_whole(path, content)
     return list(texts)
 
 

@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-from medprobe.core.files import replacing
+from medprobe.core.files import write_whole
 from medprobe.core.places import PARTS
 
 FOLDER: Final = PARTS / "seconds"
@@ -12,8 +12,7 @@ FOLDER: Final = PARTS / "seconds"
 def write(command: str, seconds: float) -> None:
     """Record how long a command took, if DVC ran it for a stage."""
     if stage := os.environ.get("DVC_STAGE"):
-        with replacing(FOLDER / stage / command) as scratch:
-            scratch.write_text(f"{seconds:.1f}\n", encoding="utf-8")
+        write_whole(FOLDER / stage / command, f"{seconds:.1f}\n")
 
 
 def read_seconds(stage: str) -> float | None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
-from medprobe.core.files import replacing
+from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
@@ -85,8 +85,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(_as_json(content), encoding="utf-8")
-    with replacing(places.SUMMARY) as path:
-        path.write_text(_as_json(_summarise(table, main)), encoding="utf-8")
+    write_whole(places.SUMMARY, _as_json(_summarise(table, main)))
     with replacing(places.SWEEPS) as folder:
         folder.mkdir()
         for name, steps in _tabulate_sweeps(table).items():

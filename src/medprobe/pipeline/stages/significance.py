@@ -6,7 +6,7 @@ from pathlib import Path
 
 from medprobe.core import places
 from medprobe.core.executor import Executor, in_this_process
-from medprobe.core.files import replacing
+from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.metrics.pairs import above_control
@@ -40,5 +40,4 @@ def significance(params: Params, executor: Executor = in_this_process) -> None:
         by_model.setdefault(model, {})[method] = {
             name: round(value, 6) for name, value in numbers.items() if math.isfinite(value)
         }
-    with replacing(ABOVE_CONTROL) as path:
-        path.write_text(json.dumps(by_benchmark, indent=1) + "\n", encoding="utf-8")
+    write_whole(ABOVE_CONTROL, json.dumps(by_benchmark, indent=1) + "\n")

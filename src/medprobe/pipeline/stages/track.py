@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from medprobe.core import places
-from medprobe.core.files import replacing
+from medprobe.core.files import write_whole
 from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.core.tables import read_refusal
@@ -67,8 +67,7 @@ def track(params: Params, *, required: bool = True) -> None:
         print(error, file=sys.stderr)
         single = []
     keys = {result.name: result.key for result in single}
-    with replacing(TRACKED) as path:
-        path.write_text(json.dumps(keys, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    write_whole(TRACKED, json.dumps(keys, indent=1, sort_keys=True) + "\n")
 
 
 def _table(model: str, method: str, benchmark: str) -> Path:

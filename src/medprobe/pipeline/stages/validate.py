@@ -15,7 +15,7 @@ from medprobe import benchmarks
 from medprobe.benchmarks import counts
 from medprobe.core import places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import replacing
+from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables, read_about
@@ -109,8 +109,7 @@ def run_gate(
         read = _read(tables, files, text=params.track.text)
         (folder / "index.html").write_text(gate.page(name, reports, read), encoding="utf-8")
     if success:
-        with replacing(passed) as scratch:
-            scratch.write_text("passed\n", encoding="utf-8")
+        write_whole(passed, "passed\n")
     _report_failures(name, reports, files, out)
 
 
