@@ -60,6 +60,11 @@ def write_whole(path: Path, text: str) -> None:
         scratch.write_text(text, encoding="utf-8")
 
 
+def read_any(path: Path) -> str:
+    """Return the text of a file; empty where there is none."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
 class ScratchFolder:
     """A folder for unfinished files, with a marker that is locked while this process runs.
 

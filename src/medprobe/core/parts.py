@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.errors import is_out_of_memory
-from medprobe.core.files import list_files, replacing, write_whole
+from medprobe.core.files import list_files, read_any, replacing, write_whole
 from medprobe.core.places import LIBRARIES, PARTS, USED_PARTS
 from medprobe.core.plugins import Plugin
 from medprobe.core.progress import print_above
@@ -93,7 +93,7 @@ def record_used(result: str, parts: Iterable[Path], key: str = "") -> None:
 def read_used(result: str, key: str) -> "list[pd.DataFrame] | None":
     """Return the parts that a result is made of; None if one is missing, or with another key."""
     path = USED_PARTS / f"{result}.txt"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = read_any(path).splitlines()
     if lines[:1] != [key]:
         return None
     tables = [table for name in lines[1:] if (table := read_part(PARTS / name)) is not None]

@@ -31,7 +31,7 @@ from medprobe.core.code import (
 )
 from medprobe.core.dvc_records import flat
 from medprobe.core.errors import BadInput
-from medprobe.core.files import before_replacing
+from medprobe.core.files import before_replacing, read_any
 from medprobe.core.libraries import MISSING, differing_versions
 from medprobe.core.places import LIBRARIES, PARAMS, PIPELINE
 
@@ -143,7 +143,7 @@ def _check_package() -> bool:
     """
     from medprobe.core.parts import package_fingerprint
 
-    line = LISTED_CODE.search(_text(LIBRARIES))
+    line = LISTED_CODE.search(read_any(LIBRARIES))
     if line and not package_fingerprint().startswith(line[1]):
         problem = f"lists other code than the installed {PACKAGE}"
         raise BadInput(LIBRARIES, problem, "run `medprobe pipeline`, then `medprobe repro`")
@@ -161,10 +161,6 @@ def _state(path: Path) -> tuple[int, ...]:
     except FileNotFoundError:
         return (0, 0, 0, 0)
     return (status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _library_folders() -> dict[str, int]:
@@ -227,8 +223,7 @@ def named_inputs(stage: str, sections: Any) -> tuple[list[str], list[str]]:
     import yaml
 
     name, _, key = stage.partition("@")
-    content = PIPELINE.read_text(encoding="utf-8") if PIPELINE.is_file() else ""
-    entry = (yaml.load(content, yaml.CSafeLoader) or {}).get("stages", {}).get(name, {})
+    entry = (yaml.load(read_any(PIPELINE), yaml.CSafeLoader) or {}).get("stages", {}).get(name, {})
     fields: dict[str, Any] = {}
     if "matrix" in entry:
         items = [[*_find(sections, FIELD.sub(r"\1", of))] for of in entry["matrix"].values()]

@@ -34,7 +34,7 @@ from medprobe.core.code import (
     plugin_files,
     stage_module,
 )
-from medprobe.core.files import replacing, write_whole
+from medprobe.core.files import read_any, replacing, write_whole
 from medprobe.core.libraries import MISSING, installed_versions
 from medprobe.core.params import MODEL_KINDS, Params, find_settings, load_params
 from medprobe.core.parts import package_fingerprint, plugin_lock
@@ -82,7 +82,7 @@ def write(*, locks: bool = True) -> list[Path]:
     texts = {
         path: text
         for path, text in files().items()
-        if (locks or path == PIPELINE or not path.exists()) and _read(path) != text
+        if (locks or path == PIPELINE or not path.exists()) and read_any(path) != text
     }
     for path, content in texts.items():
         write_whole(path, content)
@@ -98,7 +98,7 @@ def write_outdated(stages: Collection[str]) -> bool:
     Args:
         stages: The names of the stages that would run.
     """
-    current = _read(PIPELINE) or ""
+    current = read_any(PIPELINE)
     if not current.startswith(MARK) or not _may_differ(current, stages):
         return False
     written = write(locks=False)
@@ -121,10 +121,6 @@ def _may_differ(current: str, stages: Collection[str]) -> bool:
     if not all(path and path.as_posix() in current for path in named):
         return True
     return _is_clone() and CODE_STAGE in stages
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
 def files() -> dict[Path, str]:
@@ -173,7 +169,7 @@ def text() -> str:
         lambda name: [path.as_posix() for path in folders(EXPECTATIONS / name)],
         artifacts(load_params()),
     )
-    before, _, own = (_read(PIPELINE) or "").partition(OWN)
+    before, _, own = read_any(PIPELINE).partition(OWN)
     stages = BLOCK.findall(before.partition("\nstages:\n")[2])
     added = [stage for stage in stages if "cmd:" in stage and "medprobe " not in stage]
     return "".join([generated, OWN, *added, own])

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
+from medprobe.core.files import read_any
 from medprobe.pipeline import clean, dvc_yaml
 
 REMEDY: Final = f"`dvc add {places.DATA}` records them"
@@ -233,7 +234,7 @@ def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
     if made_again:
         lists = {str(path.resolve()): text for path, text in dvc_yaml.code_lists().items()}
     else:
-        lists = {str(path.resolve()): _text(path) for path in places.CODE.glob("*.txt")}
+        lists = {str(path.resolve()): read_any(path) for path in places.CODE.glob("*.txt")}
     changed: dict[str, list[str]] = {}
     for stage in repo.index.stages:
         for dependency in stage.deps:
@@ -243,11 +244,7 @@ def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
             if md5 == hashlib.md5(new.encode(), usedforsecurity=False).hexdigest():
                 continue
             stored = Path(repo.cache.local.oid_to_path(md5)) if md5 else Path(dependency.fs_path)
-            old = _text(stored if stored.is_file() else Path(dependency.fs_path))
+            old = read_any(stored if stored.is_file() else Path(dependency.fs_path))
             lines = {*old.splitlines()} ^ {*new.splitlines()}
             changed[stage.addressing] = sorted({line.split()[-1] for line in lines})
     return changed
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
