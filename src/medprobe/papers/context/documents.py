@@ -198,20 +198,6 @@ def open_index(
         BadInput: the resource is missing, broken or empty, has no note of a category, or has fewer
             documents than are to be drawn.
     """
-    index = _open_whole(name, resource, data, names, folder, executor=executor)
-    return index if resource.sample is None else index.draw(resource.sample, seed)
-
-
-def _open_whole(
-    name: str,
-    resource: Resource,
-    data: Path,
-    names: list[tuple[str, str]],
-    folder: Path,
-    *,
-    executor: Executor,
-) -> Index:
-    """Open or build the index of all documents of a resource's categories."""
     path = data / resource.path
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
@@ -225,8 +211,23 @@ def _open_whole(
         "code": code,
     }
     target = folder / name
-    if (target / "index.json").is_file() and Index(target).description["made_from"] == inputs:
-        return Index(target)
+    is_there = (target / "index.json").is_file()
+    if not is_there or Index(target).description["made_from"] != inputs:
+        _build(target, resource, path, names, inputs, executor=executor)
+    index = Index(target)
+    return index if resource.sample is None else index.draw(resource.sample, seed)
+
+
+def _build(
+    target: Path,
+    resource: Resource,
+    path: Path,
+    names: list[tuple[str, str]],
+    inputs: dict[str, Any],
+    *,
+    executor: Executor,
+) -> None:
+    """Build the index of all documents of a resource's categories."""
     with replacing(target) as scratch:
         scratch.mkdir()
         jobs = []
@@ -245,9 +246,9 @@ def _open_whole(
         for category in resource.categories:
             if not categories[category]:
                 problem = f"no note of category '{category}'{nearest(category, [*categories])}"
-                raise BadInput(path, problem, f"correct the categories of resource {name}")
+                raise BadInput(path, problem, f"correct the categories of resource {target.name}")
         if not counts["documents"]:
-            problem = f"no document in resource {name}{said(skipped)}"
+            problem = f"no document in resource {target.name}{said(skipped)}"
             raise BadInput(path, problem, "correct its path or form")
         repeated = _leave_out_repeated(scratch)
         counts.subtract(repeated)
@@ -262,7 +263,6 @@ def _open_whole(
         description = {"made_from": inputs, "path": path.as_posix(), **counts}
         description["skipped"] = dict(sorted((+skipped).items()))
         (scratch / "index.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
-    return Index(target)
 
 
 def _leave_out_repeated(folder: Path) -> Counter[str]:

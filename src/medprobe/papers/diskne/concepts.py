@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 from numpy.typing import NDArray
 
@@ -130,15 +131,12 @@ def _convert(path: Path, copy: Path) -> None:
     except pl.exceptions.PolarsError as error:
         problem = str(error).splitlines()[0]
         raise BadInput(path, f"not a table of numbers: {problem}", DOWNLOAD_AGAIN) from None
-    cuis_so_far: set[str] = set()
     for line, cui in enumerate(cuis, start=2):
         if not CUI.fullmatch(cui or ""):
-            raise BadInput(
-                f"{path}, line {line}", f"{quote(cui)} is not a CUI", "expected C and 7 digits"
-            )
-        if cui in cuis_so_far:
-            raise BadInput(f"{path}, line {line}", f"{cui} occurs twice")
-        cuis_so_far.add(cui)
+            problem = f"{quote(cui)} is not a CUI"
+            raise BadInput(f"{path}, line {line}", problem, "expected C and 7 digits")
+    for row in np.flatnonzero(pd.Index(cuis).duplicated())[:1]:
+        raise BadInput(f"{path}, line {row + 2}", f"{cuis[row]} occurs twice")
     matrix = values.to_numpy()
     invalid_rows = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if invalid_rows.size:

@@ -261,16 +261,9 @@ def _best_wording(members: pd.DataFrame) -> pd.Series:
     chosen = order.drop_duplicates(keys)[[*keys, "wording"]].rename(columns={"wording": "chosen"})
     rows = rows.merge(chosen, how="left", on=keys)
     rows["chosen"] = rows["chosen"].fillna(ORIGINAL)
-    by_wording = rows.set_index([*FAMILY, "wording"])["hit"]
-    first = rows.drop_duplicates(FAMILY).set_index(FAMILY)["chosen"]
-    index = pd.MultiIndex.from_arrays(
-        [*(first.index.get_level_values(key) for key in FAMILY), first],
-        names=by_wording.index.names,
-    )
-    hits_of_chosen = by_wording.reindex(index)
-    of_original = by_wording.xs(ORIGINAL, level="wording").reindex(first.index)
-    values = np.where(hits_of_chosen.isna(), of_original, hits_of_chosen)
-    return pd.Series(values, first.index)
+    best = rows[rows["wording"] == rows["chosen"]].set_index(FAMILY)["hit"]
+    own = rows[rows["wording"] == ORIGINAL].set_index(FAMILY)["hit"]
+    return best.combine_first(own)  # a family can lack the wording
 
 
 SCORER = Consistency()

@@ -194,14 +194,8 @@ def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[
 
     All diseases that have splits are looked up, once in a run.
     """
-    if match not in context.computed:
-        context.computed[match] = _all_mentions(match, context)
-    mentions: dict[tuple[str, str], tuple[str, str]] = context.computed[match]
-    return mentions
-
-
-def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
-    """As `_find_mentions`, which this is the search of."""
+    if match in context.computed:
+        return context.computed[match]  # type: ignore[no-any-return]
     examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
     names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
     as_released = match == "substrings"
@@ -216,10 +210,10 @@ def _all_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[s
             for cui, name in texts[row[2]].items():
                 mentions[row[0], cui] = f"pair {row[1]}, in its {column}", repr(name)
     for column in ("original_cui", "cui"):
-        for example, pair, cui in examples[["example_id", "pair_id", column]].itertuples(
-            index=False
-        ):
+        of_examples = examples[["example_id", "pair_id", column]].itertuples(index=False)
+        for example, pair, cui in of_examples:
             mentions[example, cui] = f"pair {pair}, {cui} is its {column}", ""
+    context.computed[match] = mentions
     return mentions
 
 
