@@ -570,8 +570,9 @@ def test_a_checkpoint_says_when_there_is_no_room(
     network(torch.zeros(300)).sum().backward()
     adam.step()
     problem = r"File too large: 'outputs/parts/step-1'"
+    training = SimpleNamespace(model=loaded, adam=adam, losses=[], folder=Path("outputs/parts"))
     with small_files(monkeypatch), pytest.raises(OSError, match=problem):
-        rewiring._write_checkpoint(loaded, adam, [], Path("outputs/parts/step-1"))
+        Rewiring._keep(training, 1)
     assert [*Path("outputs/parts").iterdir()] == []
 
 

@@ -266,7 +266,10 @@ class Rewiring:
 
     def _keep(self, step: int) -> None:
         """Write a checkpoint with the optimiser's state, and remove what it replaces."""
-        _write_checkpoint(self.model, self.adam, self.losses, self.folder / f"step-{step}")
+        with replacing(self.folder / f"step-{step}") as path:
+            self.model.model.save_pretrained(path)
+            self.model.tokenizer.save_pretrained(path)
+            write_state({"adam": self.adam.state_dict(), "losses": self.losses}, path / STATE)
         for older, path in checkpoints(self.folder).items():
             if older != step and older in checkpoint_steps(self.settings):
                 (path / STATE).unlink(missing_ok=True)
@@ -302,16 +305,6 @@ def newest_step(folder: Path) -> int:
     """Return the step from which training in `folder` resumes; 0 where there is no checkpoint."""
     steps = (step for step, path in checkpoints(folder).items() if (path / STATE).is_file())
     return max(steps, default=0)
-
-
-def _write_checkpoint(
-    model: Model, adam: torch.optim.Optimizer, losses: list[float], target: Path
-) -> None:
-    """Write a checkpoint, the state of the optimiser and the losses so far."""
-    with replacing(target) as path:
-        model.model.save_pretrained(path)
-        model.tokenizer.save_pretrained(path)
-        write_state({"adam": adam.state_dict(), "losses": losses}, path / STATE)
 
 
 Loss = Callable[[torch.Tensor], torch.Tensor]  # of states [rows, d]
