@@ -171,7 +171,8 @@ def expect_hypotheses_to_be_preferred_names(
     text, cui = rows.columns
     if hypothesis == "surface":
         return rows[text] == rows[text].str.lower()
-    preferred = _preferred_names(context)
+    names = context.tables["names"]
+    preferred = names[names["preferred"]].set_index("cui")["name"].to_dict()
     in_umls: dict[str, set[str]] = defaultdict(set)
     for row in read_names(MRCONSO, set(rows[cui]), PREFERRED, "the gate reads names again"):
         in_umls[row[CUI]].add(row[STR])
@@ -228,12 +229,6 @@ def expect_prompts_to_be_of_examples(rows: pd.DataFrame, context: Context) -> li
         prompts[row.example_id] = f"{row.premise} {before}{SLOT}{after}"
     query, prompt = rows.columns
     return [prompts.get(name) == text for name, text in zip(rows[query], rows[prompt], strict=True)]
-
-
-def _preferred_names(context: Context) -> dict[str, str]:
-    """The preferred name of each concept of the table `names`."""
-    names = context.tables["names"]
-    return names[names["preferred"]].set_index("cui")["name"].to_dict()
 
 
 VECTORS = places.DATA / "cui2vec/cui2vec_pretrained.csv"

@@ -62,7 +62,9 @@ def read_scores(
                 of_set = table[table["query_id"].isin(rows["query_id"])]
                 if len(of_set):
                     accuracy = values(of_set, rows, ties=False)
-                    item = scores.setdefault(data, QueryScores(data, _number_clusters(rows)))
+                    codes = pd.factorize(rows["cluster"], sort=True)[0]  # equal in parallel sets
+                    cluster = pd.Series(codes, index=rows["query_id"])
+                    item = scores.setdefault(data, QueryScores(data, cluster))
                     by_query = accuracy.set_index("query_id")["acc_at_1"]
                     ordered = by_query.reindex(rows["query_id"])
                     item.accuracy[model] = ordered.to_numpy(float)
@@ -76,12 +78,6 @@ def _read_queries(folder: Path, sets: list[DataSet]) -> dict[DataSet, pd.DataFra
         every = read_queries(folder, data.cluster)
         queries[data] = every[every["subset"] == data.subset]
     return queries
-
-
-def _number_clusters(queries: pd.DataFrame) -> pd.Series:
-    """A number from 0 for the cluster of each query; equal for data sets of the same clusters."""
-    codes, _ = pd.factorize(queries["cluster"], sort=True)
-    return pd.Series(codes, index=queries["query_id"])
 
 
 def read_tables(

@@ -99,7 +99,8 @@ def tables(
         BadInput: a relation has no query.
     """
     if settings.natural_names:
-        all_queries = all_queries[_natural(all_queries)]
+        names = all_queries["subject"] + "\n" + all_queries["answers"].map("\n".join)
+        all_queries = all_queries[~names.str.contains(UNNATURAL, regex=True)]
     drawn, every = [], []
     for relation in settings.relations:
         part = all_queries[all_queries["relation"] == relation].reset_index(drop=True)
@@ -170,12 +171,6 @@ def _ranked_names(
             "queries; candidates: all keeps the others"
         )
     return candidates
-
-
-def _natural(queries: pd.DataFrame) -> pd.Series:
-    """Find the queries without a karyotype-like name."""
-    names = queries["subject"] + "\n" + queries["answers"].map("\n".join)
-    return ~names.str.contains(UNNATURAL, regex=True)
 
 
 def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
