@@ -323,6 +323,7 @@ def test_a_confusion_table_has_the_levels_that_nobody_gave(truth: Truth) -> None
         ("other", r"line 2: item 'others-001' is from another sheet; keep what `medprobe"),
         ("empty", "no rating in any sheet; build it when a sheet is filled in"),
         ("gone", "no sheet; put the raters' sheets there"),
+        ("beside", r"anna\.xlsx: a workbook; save it as CSV"),
     ],
 )
 def test_a_bad_sheet_is_refused_in_one_line(truth: Truth, line: str, says: str) -> None:
@@ -342,6 +343,8 @@ def test_a_bad_sheet_is_refused_in_one_line(truth: Truth, line: str, says: str) 
         table.to_csv(sheet, index=False)
     elif what == "empty":
         table.assign(rating="").to_csv(sheet, index=False)
+    elif what == "beside":
+        sheet.with_suffix(".xlsx").touch()
     elif what == "gone":
         sheet.rename(sheet.with_suffix(".txt"))
     with pytest.raises(BadInput, match=says):

@@ -37,6 +37,7 @@ SCALES: Final = {  # question: its labels, the last of which means right
     "prompts": ("no", "yes"),
 }
 ITEM_COLUMNS: Final = ["item", "asked", "text", "answer", *QUERY_COLUMNS]
+WORKBOOKS: Final = (".xlsx", ".xls", ".ods", ".numbers")
 KEEP: Final = "keep the lines as they were written"
 
 
@@ -181,9 +182,12 @@ def read_ratings(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
         One row per rating, columns `rater, item, rating`.
 
     Raises:
-        BadInput: a sheet lacks a column, or has an unknown rating, an item twice, or an item that
-            was not drawn.
+        BadInput: a sheet is a workbook, lacks a column, or has an unknown rating, an item twice, or
+            an item that was not drawn.
     """
+    for path in sorted(folder.glob("[!.~]*")):
+        if path.suffix in WORKBOOKS:  # or its ratings would be lost without a word
+            raise BadInput(path, "a workbook", "save it as CSV (UTF-8), and take it out")
     paths = sorted(folder.glob("[!.~]*.csv"))  # programs lock `~$anna.csv` and `.~anna.csv`
     if not paths:
         raise BadInput(folder, "no sheet", "put the raters' sheets there, as .csv")
