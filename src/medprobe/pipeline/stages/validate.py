@@ -18,7 +18,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
-from medprobe.core.tables import BenchmarkTables, read_about
+from medprobe.core.tables import BenchmarkTables
 from medprobe.gate import run as gate
 from medprobe.gate.suites import load, plugins_of
 
@@ -39,10 +39,7 @@ def validate(name: str, params: Params) -> None:
     passed.unlink(missing_ok=True)
     folder = places.BENCHMARKS / name
     benchmark_tables = BenchmarkTables.read(folder)
-    builder = read_about(folder)["builder"]
-    if name not in params.benchmarks.get(builder, {}):
-        problem = f"built by {builder}, but params.yaml names another builder"
-        raise BadInput(folder, problem, "run `dvc repro` to build it again")
+    builder = params.builder(name)  # DVC has built the tables by it
     where = f"params.yaml: benchmarks.{builder}.{name}"
     settings = parse_section(
         benchmarks.find(builder).settings, params.benchmarks[builder][name], where
