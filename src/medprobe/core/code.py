@@ -128,16 +128,11 @@ def installed_plugins(
         used: Its argument `plugins`.
     """
     for kind, (finder, *_) in KINDS.items():
-        is_found = bool(finder) and module_file(finder) in files
+        is_found = bool(finder) and _file({PACKAGE: ROOT}, finder) in files
         plugins = find_plugins(kind) if is_found else {}
         for name, plugin in plugins.items():
             if plugin.lock and name in used.get(kind, [name]):
                 yield plugin
-
-
-def module_file(name: str) -> Path:
-    """Return the file of a module of this package."""
-    return _file({PACKAGE: ROOT}, name)
 
 
 def plugin_files(plugin: Plugin) -> list[Path]:

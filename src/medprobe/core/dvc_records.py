@@ -66,13 +66,9 @@ def flat(content: Any, prefix: str = "") -> dict[str, Any]:
 
 def _outs(file: Path) -> list[dict[str, Any]]:
     """What DVC records of outputs; one whose path was cut off is left out."""
-    return [out for record in _records(file) for out in record.get("outs", []) if "path" in out]
-
-
-def _records(file: Path) -> list[dict[str, Any]]:
-    """What DVC records of each stage in dvc.lock, or the only record in another file."""
     content = _mapping(_text(file))
-    return list(content["stages"].values()) if "stages" in content else [content]
+    records = content["stages"].values() if "stages" in content else [content]
+    return [out for record in records for out in record.get("outs", []) if "path" in out]
 
 
 @lru_cache(maxsize=2)  # dvc.lock takes a fifth of a second

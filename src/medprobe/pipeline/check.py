@@ -163,16 +163,11 @@ def _check_tables(params: Params, needed: Sequence[str], benchmark: str, where: 
     tables = benchmarks.find(builder).tables
     missing = [name for name in needed if tables is not None and name not in tables]
     if missing:
-        makers = [name for name in benchmarks.list_names() if _makes(name, missing)]
+        tables_of = {name: benchmarks.find(name).tables or () for name in benchmarks.list_names()}
+        makers = [name for name, tables in tables_of.items() if {*missing} <= {*tables}]
         problem = f"the method needs a table {missing[0]}, which the builder {builder} never makes"
         remedy = f"choose a benchmark of {' or '.join(makers)}, or remove the setting"
         raise BadInput(f"params.yaml: {where}", problem, remedy)
-
-
-def _makes(builder: str, tables: Sequence[str]) -> bool:
-    from medprobe import benchmarks
-
-    return {*tables} <= {*(benchmarks.find(builder).tables or ())}
 
 
 def _check_workers(params: Params, kind: str, name: str) -> None:

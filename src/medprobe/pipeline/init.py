@@ -45,8 +45,9 @@ def init(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         _git()
+        packaged, clone = ROOT / "project", ROOT.parents[1]
         for name in FILES:
-            source, target = _source() / name, Path(name)
+            source, target = (packaged if packaged.is_dir() else clone) / name, Path(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy = shutil.copytree if source.is_dir() else shutil.copyfile
             copy(source, target)
@@ -72,12 +73,6 @@ def _write_workflow() -> None:
     shutil.copyfile(Path(__file__).with_name(WORKFLOW.name), WORKFLOW)
     if not Path(".git").exists():
         print(f"{WORKFLOW}: GitHub runs it only from the root of the repository; move it there")
-
-
-def _source() -> Path:
-    """The folder with the files: in an installed package, or the root of a clone."""
-    packaged = ROOT / "project"
-    return packaged if packaged.is_dir() else ROOT.parents[1]
 
 
 def _git() -> None:

@@ -186,18 +186,14 @@ def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
     ranked, hits = (np.stack(tables) for tables in zip(*parts, strict=True))
     probed = np.asarray((ranked[:, :, 0] >= 0).any(axis=0))
     ranked, hits = ranked[:, probed], hits[:, probed]
-    right_ranks = _first_hits(hits) if layout.ranked else _last_hits(hits, ranked)
+    first_hits = np.where(hits.any(axis=2), 1 + hits.argmax(axis=2), 0)
+    right_ranks = first_hits if layout.ranked else _last_hits(hits, ranked)
     marks = np.where(np.array(has_hits)[:, None], MARKS[right_ranks], ".")
     marks = np.where(ranked[:, :, 0] < 0, " ", marks)
     best = ["".join(letters) for letters in marks]
     return RawAnswers(
         layout, systems, ahead, queries, probed, candidates, best, [*predictions], ranked, hits
     )
-
-
-def _first_hits(hits: np.ndarray) -> np.ndarray:
-    """The rank of the first right answer, 0 where none is right, [systems, queries]."""
-    return np.where(hits.any(axis=2), 1 + hits.argmax(axis=2), 0)
 
 
 def _last_hits(hits: np.ndarray, ranked: np.ndarray) -> np.ndarray:

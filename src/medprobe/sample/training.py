@@ -170,7 +170,7 @@ def seq2seq_loss(model: Any, pieces: Any, batch: list[Sentence], rng: random.Ran
     start = model.config.decoder_start_token_id
     states = model.model(
         input_ids=_pad(inputs, 0),
-        attention_mask=_attention(inputs),
+        attention_mask=_pad([[1] * len(row) for row in inputs], 0),
         decoder_input_ids=_pad([[start, *target[:-1]] for target in targets], 0),
     )[0]
     label = _pad(targets, IGNORE)
@@ -234,7 +234,3 @@ def pack(inputs: Sequence[list[int]], labels: Sequence[list[int]]) -> PackedRows
 def _pad(rows: list[list[int]], value: int) -> Tensor:
     longest = max(map(len, rows))
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
-
-
-def _attention(rows: list[list[int]]) -> Tensor:
-    return _pad([[1] * len(row) for row in rows], 0)

@@ -121,8 +121,9 @@ def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, FactRow]]:
     Raises:
         BadInput: a field is missing or wrong, with its row.
     """
-    for where, row in _records(table, "facts"):
-        yield where, _fact(where, row)
+    for number, row in enumerate(table.to_dict("records"), start=1):
+        where = f"facts, row {number}"
+        yield where, _fact(where, _fields(row))
 
 
 def read_templates(path: Path) -> dict[str, dict[str, str]]:
@@ -253,11 +254,6 @@ def _parquet(file: Path) -> Iterator[SourceRow]:
         raise
     except Exception as error:  # a damaged file fails in many ways
         raise BadInput(file, f"not parquet ({type(error).__name__})", "save it again") from None
-
-
-def _records(table: pd.DataFrame, name: object) -> Iterator[SourceRow]:
-    for number, row in enumerate(table.to_dict("records"), start=1):
-        yield f"{name}, row {number}", _fields(row)
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -138,7 +138,8 @@ def _agrees(
     evidences = [evidence.get("masked_sentence") for evidence in line.get("evidences", ())]
     sentences = [*_flat(line.get("masked_sentences")), *_flat(evidences)]
     prompts = {text.replace("[X]", fact.subject) for text in wordings[fact.relation]}
-    prompts |= {_as_prompt(text) for text in [*sentences, " ".join(sentences)]}
+    for text in [*sentences, " ".join(sentences)]:
+        prompts.add(" ".join(text.split()).replace(MASK, SLOT))
     return (
         fact.relation.lower() in {str(name).lower().removesuffix("_test") for name in relations}
         and {fact.subject, fact.subject_id} <= subjects
@@ -146,10 +147,6 @@ def _agrees(
         and names <= {*fact.answers}
         and fact.prompt in prompts
     )
-
-
-def _as_prompt(sentence: str) -> str:
-    return " ".join(sentence.split()).replace(MASK, SLOT)
 
 
 def _texts(line: dict[str, Any], role: str) -> set[str]:

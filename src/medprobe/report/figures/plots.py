@@ -11,6 +11,7 @@ import pandas as pd
 
 from medprobe.metrics import catalog
 from medprobe.report.figures.svg import SERIES, VALUES, drawing
+from medprobe.report.numbers import format_number
 
 # Colours that colour-blind readers tell apart, the first four Okabe and Ito's, with marks that
 # differ too; further series have a colour again with another mark and a broken line. The second
@@ -203,7 +204,7 @@ def points(
             lines = []
             for row in part.to_dict("records"):
                 names.append((str(row[name]), (row[x], row[y]), _colour(index)))
-                at, value = (_format(row[key]) for key in (x, y))
+                at, value = (format_number(row[key]) for key in (x, y))
                 lines.append(f"{row[name]}\n{labels[0]} {at}\n{labels[1]} {value}")
             texts[str(kind)] = lines
         axes.set_xscale("log", subs=[])
@@ -236,11 +237,6 @@ def _write_names(axes: Any, names: Sequence[tuple[str, tuple[float, float], str]
         align = "left" if side > 0 else "right"
         about = {"textcoords": "offset points", "fontsize": FONT, "color": colour, "ha": align}
         axes.annotate(name, point, (5 * side, below), **about)
-
-
-def _format(value: float) -> str:
-    """Four digits, and no powers of ten for thousands."""
-    return f"{value:,.0f}" if value >= 1e4 else f"{value:.4g}"
 
 
 def stacked(shares: pd.DataFrame, label: str) -> str:

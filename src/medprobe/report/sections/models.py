@@ -175,7 +175,10 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     A subset has the drawings, the table of all metrics, and the main metric taken apart.
     """
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
-    rows = {subset: _rows(results, benchmark, subset) for subset in results.subsets(benchmark)}
+    rows = {
+        subset: without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
+        for subset in results.subsets(benchmark)
+    }
     main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
     lines: list[tuple[str | Cell, str, str]] = []
     lines += [(subset, subset, name) for subset, name in main.items()]
@@ -204,10 +207,6 @@ def _label(name: str) -> str | Cell:
     """A metric and its unit, and whether it compares models of one kind only."""
     title = metric_head(name)
     return Cell(title, note="models of one kind") if metric(name).within_kind else title
-
-
-def _rows(results: PageData, benchmark: str, subset: str) -> pd.DataFrame:
-    return without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
