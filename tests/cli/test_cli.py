@@ -1,5 +1,6 @@
 """The command line: quick help, one line for a mistake, exit status 2, nothing written."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -120,6 +121,15 @@ def test_closed_output_changes_no_status(tmp_path: Path, command: str) -> None:
     ]  # fmt: skip
     assert {run.returncode for run in runs} == {2 if "nonsense" in command else 0}
     assert not any("Traceback" in run.stderr for run in runs)
+
+
+def test_a_locale_without_a_letter_changes_no_status(tmp_path: Path) -> None:
+    said = "click.Command('say', callback=lambda: print('7 \u2013 9'))"
+    program = f"import click; from medprobe.cli import main; main.add_command({said}); main()"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", program, "say"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"7 ? 9\n", b"")
 
 
 def test_verbose_shows_the_traceback(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ AROUND: dict[str, str] = {  # what a file has around a name, and a name has not
     "a quotation mark": '{} pain"',
     "a tokenizer's bracket": "-LRB- {}",
     "a divided word": "hyper- tension of {}",
+    "blanks": "acute  {}",
     "a footnote": "{}[1]",
     "a blank that does not break": "{}\u00a0",
     "no letter": "{}\ufffd",
@@ -196,6 +197,10 @@ LINES: dict[str, Callable[[str], str]] = {  # other formats of lines
     "HTML": lambda text: f"<p>{text}</p>",
     "CSV": lambda text: f'1,"{text}",x',
     "PubTator": lambda text: f"123|t|{text}",
+    "quotation marks": '"{}",'.format,
+    "an f-string": "f'{}'".format,
+    "two sentences": lambda text: f"{text} ||| {text}",
+    "brackets of a tokenizer": lambda text: f"-LRB- {text} -RRB-",
     "misread": lambda text: text.replace("a", "ä").encode().decode("cp1250"),
     "WordPiece": lambda text: text.replace("ient", " ##ient"),
     "SentencePiece": lambda text: text.replace(" ", " ▁"),
@@ -250,6 +255,8 @@ def test_names_with_a_number_each_have_no_frame() -> None:
         ("[X]might treat [Y] .", False),
         ("[X] might treat[Y].", False),
         ("[X] might treat [Y]and more", False),
+        *(("[X]_treats_[Y]", False), ("[X]2 treats 3[Y]", False), ("[X][Y]", False)),
+        ("[X] might treat\u00a0[Y] .", False),
     ],
 )
 def test_a_letter_that_touches_a_slot_is_found(template: str, is_right: bool) -> None:

@@ -161,8 +161,10 @@ class Commands(click.Group):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the script `medprobe`."""
         for name in ("stdout", "stderr"):  # None where the shell closed it
-            if getattr(sys, name) is None:
+            if (stream := getattr(sys, name)) is None:
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+            else:
+                stream.reconfigure(errors="replace")  # where the locale has no letter for a text
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         return super().__call__(*args, **kwargs)
 

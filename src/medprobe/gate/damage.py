@@ -77,6 +77,7 @@ OF_TEXTS: Final = {
 }
 OF_NAMES: Final = {
     "several names in one": r".+[;¦•].+",
+    "several blanks in a row": r".*\s\s.*",
     "a separator at an end": r"[,;:|/].*|.*[,;:|]",
     "letters of two alphabets": rf".*(?:[A-Za-z]{LOOKALIKE}|{LOOKALIKE}[A-Za-z]).*",
     "quotation marks": r"(['\"`*_~]+).*\1|[“‘«„‹].*[”’»“›]",
@@ -95,6 +96,7 @@ OF_NAMES: Final = {
     "a number": r"[+-]?\d+(?:[.,]\d+)?[Ee][+-]?\d+|\d+\.0",
 }
 OF_SENTENCES: Final = {
+    "quotation marks": r"[bfru]?(['\"]).*\1,?",
     "columns": r".*(?:[^\W\d_],[^\W\d_].*){2}|.*\d,['\"A-Za-z].*",
     "tags of words": r"(?:.*\S[/_|][A-Z]{2,}){3}.*",
 }

@@ -172,7 +172,8 @@ def validate(
             hint = f", but {', '.join(others)}"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if not field:
-        raise BadInput(where, expected, remedy)
+        is_other = detail["type"] == "model_type"
+        raise BadInput(where, "not an object" if is_other else expected, remedy)
     if value is None or value == [] or (isinstance(value, str) and not value.strip()):
         raise BadInput(where, f"{field} is empty", remedy)
     description = KINDS.get(type(value), "of another type")
@@ -309,7 +310,7 @@ def parse_json_object(where: object, content: str) -> dict[str, Any]:
     """Parse a JSON object. Raises BadInput as `read_objects`."""
     value = parse_json(where, content)
     if not isinstance(value, dict):
-        remedy = "write one object a line, or download the file again"
+        remedy = "write one object there, or download the file again"
         raise BadInput(where, "not a JSON object", remedy)
     return value
 

@@ -319,10 +319,9 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
     return list(plain.itertuples(index=False, name=None))
 
 
-TOUCHED: Final = re.compile(
-    rf"[^\W\d_](?:{re.escape(SUBJECT)}|{re.escape(SLOT)})"
-    rf"|(?:{re.escape(SUBJECT)}|{re.escape(SLOT)})[^\W\d_]"
-)
+EITHER: Final = rf"(?:{re.escape(SUBJECT)}|{re.escape(SLOT)})"
+BESIDE: Final = r"(?:\w|[^\S ])"  # a letter, a digit, an underscore, a blank of another kind
+TOUCHED: Final = re.compile(f"{BESIDE}{EITHER}|{EITHER}{BESIDE}|{EITHER}{EITHER}")
 
 
 @value_check
@@ -343,9 +342,9 @@ def expect_texts_to_have_no_frame(texts: pd.Series, share: float) -> list[bool]:
 
 
 @row_check
-@says("a letter touches a slot")
+@says("a character touches a slot")
 def expect_slots_to_stand_alone(rows: pd.DataFrame) -> list[bool]:
-    """No letter touches the slot or the subject. Columns `subject, prompt`."""
+    """No letter, digit or odd blank touches the slot or the subject. Columns `subject, prompt`."""
     return [
         not TOUCHED.search(prompt.replace(subject, SUBJECT, 1) if subject else prompt)
         for subject, prompt in rows.itertuples(index=False, name=None)
