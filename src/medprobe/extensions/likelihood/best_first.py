@@ -19,9 +19,6 @@ they are further apart than both errors; a node is dropped only where that holds
 what it must reach; names whose order is not certain are read once more, in float32 and from the
 prompt's first token, so that nothing but the model and the text decides (`unclear`). Equal scores
 go by name, as everywhere.
-
-Most nodes below a root are never read. So they are kept aside in the order of hope, and some more
-of them are opened when a prompt has few others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +33,6 @@ from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, ranges
 UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost
 SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
 SPAN: Final = 1e5  # nats, more than between any two hopes
-AT_ONCE: Final = 32  # nodes aside are opened
 READ_ALL_SHARE: Final = 0.2  # of the tokens of all names: a list that needs more has all read
 
 
@@ -116,10 +112,6 @@ class Search:
         self.opened, self.tokens_read = np.zeros((2, len(self.counts)), dtype=int)
         self.open = self._rows([], [], [], [])  # read up to their parents, and their first token
         self.scored = self.open  # leaves that are read to their ends
-        self.aside, self.reaches = self.open, np.zeros(0)  # below roots; the most that is possible
-        self.first, self.last = np.zeros((2, len(self.counts)), dtype=int)  # those of a prompt
-        every = ~self.is_ahead & (self.k >= len(trie.leaf_by_row))
-        self.is_open = np.isin(np.arange(len(self.counts)), self.prompt_of[self.is_mean | every])
         self.opening = np.zeros(0, dtype=bool)  # of the open nodes, those of `work`
         self.work = Work(*np.zeros((4, 0), dtype=int))
 
@@ -180,17 +172,12 @@ class Search:
         lost = self._count(of_leaf[is_ahead], names[is_ahead]) >= np.where(
             self.is_ahead, self.k, np.inf
         )
-        more = (self.last > self.first)[self.prompt_of]  # of those aside one can reach
-        more[more] = self.reaches[self.first[self.prompt_of[more]]] >= floor[more]
-        decided = self.undecided & (lost | ((self._count(of_row[can_reach]) == 0) & ~more))
+        decided = self.undecided & (lost | (self._count(of_row[can_reach]) == 0))
         kept = (decided & ~lost)[of_leaf] & (scores + errors >= floor[of_leaf])
         leaves = self.scored.nodes[leaf[kept]]
         self._finish(decided, lost, leaves, scores[kept], errors[kept], of_leaf[kept])
-        can_reach &= self.undecided[of_row]
-        count, few = self._choose(row, of_row, can_reach, is_first)
-        few &= more & self.undecided
-        self._take_from_aside(self.prompt_of[few])
-        return self.next() if (few & (count == 0)).any() else self.work
+        self._choose(row, of_row, can_reach & self.undecided[of_row], is_first)
+        return self.work
 
     def _pairs(self, rows: "_Rows") -> tuple[np.ndarray, np.ndarray]:
         """Return pairs of the place of a row and an undecided contest of its prompt."""
@@ -257,12 +244,8 @@ class Search:
 
     def _choose(
         self, row: np.ndarray, of_row: np.ndarray, can_reach: np.ndarray, is_first: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Drop the nodes that no contest needs, and choose what is read next.
-
-        Returns:
-            From how many nodes each contest has chosen, and whether nodes aside may be likelier.
-        """
+    ) -> None:
+        """Drop the nodes that no contest needs, and choose what is read next."""
         trie, nodes, prompts = self.trie, self.open.nodes, self.prompt_of
         spent = self.tokens_read > READ_ALL_SHARE * self.all_tokens
         reads_all = ~self.is_ahead & (spent[prompts] | (self.k >= len(trie.leaf_by_row)))
@@ -285,29 +268,6 @@ class Search:
         whole = whole[chosen.prompts] & (chosen.nodes != ROOT)
         ends = np.where(whole, trie.forks[chosen.nodes], chosen.nodes)
         self.work = Work(chosen.prompts, chosen.nodes, ends, chosen.marks)
-        best = np.append(self.aside.hopes, 0)[self.first[prompts]]
-        likelier = self._count(contests[hopes >= best[contests]])
-        return self._count(contests), ~waits & ((likelier < 2 * width) | reads_all)
-
-    def _put_aside(self, rows: "_Rows") -> None:
-        """Keep all that is below the roots of some prompts, in the order of hope."""
-        rows = rows.where(np.lexsort((-rows.hopes, rows.prompts)))
-        prompts, counts = np.unique(rows.prompts, return_counts=True)
-        bounds = np.split(rows.sums + rows.errors, np.cumsum(counts)[:-1])
-        reaches = [np.maximum.accumulate(part[::-1])[::-1] for part in bounds]
-        self.last[prompts] = len(self.reaches) + np.cumsum(counts)
-        self.first[prompts] = self.last[prompts] - counts
-        self.aside = self.aside.plus(rows)
-        self.reaches = np.concatenate([self.reaches, *reaches])
-
-    def _take_from_aside(self, prompts: np.ndarray) -> None:
-        """Open some more nodes of prompts, and more each time."""
-        prompts = np.unique(prompts)
-        counts = np.minimum(AT_ONCE + self.opened[prompts], (self.last - self.first)[prompts])
-        rows = self.aside.where(ranges(self.first[prompts], counts))
-        self.first[prompts] += counts
-        self.open = self.open.plus(rows)
-        self.opening = np.append(self.opening, np.zeros(len(rows.nodes), dtype=bool))
 
     def receive(self, spent: np.ndarray, firsts: np.ndarray, marks: np.ndarray) -> None:
         """Replace the nodes of `work`, by what was read of all, by their children or scores.
@@ -322,12 +282,9 @@ class Search:
         ends = (part[is_leaf] for part in (prompts, nodes, sums, marks, self.after[prompts]))
         self.scored = self.scored.plus(self._rows(*ends))
         counts, children = trie.children_of(nodes)
-        owners, above, marks = (np.repeat(part, counts) for part in (prompts, sums, marks))
-        below = self._rows(owners, children, above + firsts, marks)
-        stays = below.needed | self.is_open[owners] | (trie.parents[children] != ROOT)
-        self.open = self.open.where(~self.opening).plus(below.where(stays))
-        if not stays.all():
-            self._put_aside(below.where(~stays))
+        prompts, sums, marks = (np.repeat(part, counts) for part in (prompts, sums, marks))
+        below = self._rows(prompts, children, sums + firsts, marks)
+        self.open = self.open.where(~self.opening).plus(below)
 
 
 class _Rows(NamedTuple):
@@ -391,7 +348,7 @@ def rank_names(trie: Trie, contest: Contest, alone: Mapping[int, float]) -> Vari
     scores = np.array([alone.get(leaf, score) for leaf, score in pairs])
     rows = np.array([row for leaf in leaves.tolist() for row in trie.rows_of(leaf)], dtype=int)
     of_row = np.repeat(np.arange(len(leaves)), trie.name_counts[leaves])[order := np.argsort(rows)]
-    answers = np.flatnonzero(np.isin(leaves[of_row], contest.answers))
+    answers = np.flatnonzero(np.isin(leaves[of_row], contest.answers)).tolist()
     found = rank_by_scores(scores[of_row], contest.k, answers)
     names = [(int(rows[order[place]]), score) for place, score in found.names]
     found = VariantRanking(names, found.rank)

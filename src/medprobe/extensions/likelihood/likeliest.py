@@ -174,35 +174,24 @@ def _search(reader: Reader, contests: Sequence[Sequence[Contest]]) -> None:
     Nodes of many prompts share a batch; short prompts come first.
     """
     prompts = reader.prompts
-    tries = [*{id(prompt.trie): prompt.trie for prompt in prompts}.values()]
-    lengths = [(prompt.before, len(prompt.slot.after)) for prompt in prompts]
-    searches = [
-        Search(
-            trie,
-            lengths,
-            [mine if p.trie is trie else [] for p, mine in zip(prompts, contests, strict=True)],
-            ROUNDING.get(reader.model.dtype, ROUNDING[torch.bfloat16]),
-        )
-        for trie in tries
-    ]
-    queue = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i].slot.before), -i))
-    reading: set[int] = set()
-    while queue or reading:
-        added: list[int] = []
-        while queue and (not (reading or added) or reader.has_room(len(reading) + len(added) + 1)):
-            added.append(queue.pop())
-        for search in searches:
-            search.begin([i for i in added if prompts[i].trie is search.trie])
-        works = [search.next() for search in searches]
-        waiting = {i for search in searches for i in search.unfinished()}
-        finished = (reading | {*added}) - waiting
-        if finished:
-            reader.release([*finished])
-            report_progress(len(finished), "queries")
-        reading = waiting
-        for search, work in zip(searches, works, strict=True):
-            if len(work.nodes):
-                search.receive(*reader.read(search.trie, work))
+    lengths = [(len(slot.before) - slot.forced, len(slot.after)) for slot, *_ in prompts]
+    rounding = ROUNDING.get(reader.model.dtype, ROUNDING[torch.bfloat16])
+    order = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i].slot.before), -i))
+    for trie in {id(prompt.trie): prompt.trie for prompt in prompts}.values():
+        queue = [i for i in order if prompts[i].trie is trie]
+        mine = [part if prompts[i].trie is trie else [] for i, part in enumerate(contests)]
+        search, reading = Search(trie, lengths, mine, rounding), set[int]()
+        while queue or reading:
+            added: list[int] = []
+            while queue and reader.has_room(len(reading) + len(added)):
+                added.append(queue.pop())
+            search.begin(added)
+            work, waiting = search.next(), search.unfinished()
+            if finished := (reading | {*added}) - waiting:
+                reader.release([*finished])
+                report_progress(len(finished), "queries")
+            if reading := waiting:
+                search.receive(*reader.read(trie, work))
 
 
 def _read_alone(

@@ -22,7 +22,7 @@ from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches, pad_ro
 from medprobe.engine.heads import logits_in_parts
 from medprobe.engine.load import Model
 from medprobe.extensions.likelihood.best_first import Work
-from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Tokens, Trie, TriePrompt, ranges
+from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, TriePrompt, ranges
 
 TABLE_BYTES: Final = 2**30
 MEMORY_SHARE: Final = 0.4  # of a card's free memory, for the table
@@ -30,7 +30,6 @@ FEW_PROMPTS: Final = 64  # for these there is room, if not for all that is read 
 ROWS_A_PROMPT: Final = 350  # of the table: SmolLM2 read 341 tokens for a query of MedLAMA
 PASS: Final = {"cpu": 20}  # tokens that take as long as what each pass costs: reading the weights
 CARD_PASS: Final = 1000  # the same on a card: starting all kernels
-NO_ONE: Final = -1  # owns a free row
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 
 
@@ -60,16 +59,15 @@ class Reader:
         self.encoded: dict[int, torch.Tensor] = {}  # [tokens, width]: of the source, for a decoder
         self.shapes: list[Shape] = []
         self.tokens_read = 0
-        self.before, self.lengths_before = _padded([prompt.slot.before for prompt in prompts])
-        self.after, self.lengths_after = _padded([prompt.slot.after for prompt in prompts])
-        self.forced = np.array([prompt.slot.forced for prompt in prompts])
+        sizes = [(len(slot.before), len(slot.after), slot.forced) for slot, *_ in prompts]
+        self.before, self.after, self.forced = np.array(sizes, dtype=int).reshape(-1, 3).T
         parameters = signature(model.model.forward).parameters
         # prefixes up to this length do not share batches with longer ones
         self.apart = 1 if "position_ids" in parameters else model.max_length
 
     def has_room(self, prompts: int) -> bool:
-        """Return whether there is room for so many prompts at a time."""
-        return prompts <= max(FEW_PROMPTS, self.states.capacity // ROWS_A_PROMPT)
+        """Return whether there is room for one more than so many prompts."""
+        return prompts < max(FEW_PROMPTS, self.states.capacity // ROWS_A_PROMPT)
 
     def release(self, prompts: Sequence[int]) -> None:
         """Remove all that is stored for prompts."""
@@ -91,18 +89,19 @@ class Reader:
             return batch
 
         starts, _, ends = self._spans(trie, work)
-        costs = ends - starts + starts // CACHED_PER_READ
+        fed = ends - starts - trie.is_leaf[work.nodes]
+        costs = fed + starts // CACHED_PER_READ
         # the cache of a batch, before and after it grows, takes as much memory as the table
         budget = min(self.model.token_budget, self.states.capacity // 8 or self.model.token_budget)
         with torch.inference_mode():
-            for group in self._groups(ends - starts, starts):
+            for group in self._groups(fed, starts):
                 compute_in_batches(costs[group].tolist(), budget, partial(read_batch, group))
         return spent, firsts, marks
 
     def _spans(self, trie: Trie, work: Work) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return how much of each text is stored, and where its slot and what is read of it end."""
-        slot_ends = self.lengths_before[work.prompts] + trie.sizes(work.nodes)
-        after = self.lengths_after[work.prompts] * trie.is_leaf[work.nodes]
+        slot_ends = self.before[work.prompts] + trie.sizes(work.nodes)
+        after = self.after[work.prompts] * trie.is_leaf[work.nodes]
         return self.states.lengths[work.marks], slot_ends, slot_ends + after
 
     def _groups(self, counts: np.ndarray, prefixes: np.ndarray) -> Iterator[np.ndarray]:
@@ -123,22 +122,23 @@ class Reader:
         """Return what is read of nodes: all of a text after what is stored of it."""
         prompts, tops, nodes, marks = work
         starts, slot_ends, ends = self._spans(trie, work)
-        is_leaf, before = trie.is_leaf[nodes], self.lengths_before[prompts]
+        is_leaf, before = trie.is_leaf[nodes], self.before[prompts]
         firsts = np.where(nodes == ROOT, self.forced[prompts], before + trie.depths(tops)) - 1
         counts = ends - starts
         owners, places = np.repeat(np.arange(len(nodes)), counts), ranges(starts, counts)
+        slots = [self.prompts[prompt].slot for prompt in prompts.tolist()]
         tokens = np.empty(len(places), dtype=int)
         is_before, is_after = places < before[owners], places >= slot_ends[owners]
-        tokens[is_before] = self.before[prompts[owners[is_before]], places[is_before]]
-        tokens[~is_before & ~is_after] = trie.last_tokens(
-            nodes, slot_ends - np.maximum(starts, before)
-        )
-        places_after = (places - slot_ends[owners])[is_after]
-        tokens[is_after] = self.after[prompts[owners[is_after]], places_after]
+        tokens[is_before] = [
+            t for slot, i in zip(slots, starts, strict=True) for t in slot.before[i:]
+        ]
+        in_slot = slot_ends - np.maximum(starts, before)
+        tokens[~is_before & ~is_after] = trie.last_tokens(nodes, in_slot)
+        tokens[is_after] = [t for i in np.flatnonzero(is_leaf) for t in slots[i].after]
         child_counts, below = trie.children_of(nodes)
         children, parents = trie.tokens[below].astype(int), np.repeat(prompts, child_counts)
-        ended = (children == NO_TOKEN) & (self.lengths_after[parents] > 0)
-        children[ended] = self.after[parents[ended], 0]
+        ended = (children == NO_TOKEN) & (self.after[parents] > 0)
+        children[ended] = [self.prompts[i].slot.after[0] for i in parents[ended]]
         fed = counts - is_leaf
         return _Rows(prompts, marks, firsts - starts, counts, fed, child_counts, tokens, children)
 
@@ -237,14 +237,6 @@ class Reader:
         return marks
 
 
-def _padded(texts: Sequence[Tokens]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens of texts, [texts, longest], and the length of each."""
-    rows = np.zeros((len(texts), max(map(len, texts)) + 1), dtype=int)
-    for row, text in zip(rows, texts, strict=True):
-        row[: len(text)] = text
-    return rows, np.array([*map(len, texts)], dtype=int)
-
-
 def _log_probs(
     parts: Iterable[torch.Tensor], positions: np.ndarray, tokens: np.ndarray
 ) -> np.ndarray:
@@ -277,8 +269,8 @@ class StateTable:
         self.table: torch.Tensor | None = None
         self.capacity = 0  # tokens that the table holds
         self.free = np.empty(0, dtype=int)  # rows; the last are given first
-        self.previous, self.lengths = np.zeros((2, 1), dtype=int)
-        self.owners = np.empty(0, dtype=int)  # prompts
+        # of each row; owners are prompts, and nobody is 0
+        self.previous, self.lengths, self.owners = np.zeros((3, 1), dtype=int)
         self.shapes: list[Shape] = []  # of keys, of values, …
 
     def room(self, states: torch.Tensor, shapes: list[Shape]) -> int:
@@ -289,7 +281,8 @@ class StateTable:
             self.table, self.shapes = states.new_empty(self.capacity + 1, states.shape[-1]), shapes
             self.table[0] = 0
             self.free = np.arange(self.capacity, 0, -1)
-            self.previous, self.lengths = np.zeros((2, self.capacity + 1), dtype=int)
+            sizes = (3, self.capacity + 1)
+            self.previous, self.lengths, self.owners = np.zeros(sizes, dtype=int)
         return len(self.free)
 
     def store(
@@ -308,15 +301,13 @@ class StateTable:
         previous[starts] = marks
         self.previous[rows] = previous
         self.lengths[rows] = ranges(self.lengths[marks] + 1, counts)
-        unused = rows.max() + 1 - len(self.owners)
-        self.owners = np.append(self.owners, np.full(max(0, unused), NO_ONE))
-        self.owners[rows] = np.repeat(prompts, counts)
+        self.owners[rows] = np.repeat(prompts + 1, counts)
         return rows[starts + counts - 1]
 
     def release(self, prompts: Sequence[int]) -> None:
         """Free the rows of prompts."""
-        rows = np.flatnonzero(np.isin(self.owners, prompts))
-        self.owners[rows] = NO_ONE
+        rows = np.flatnonzero(np.isin(self.owners, np.array(prompts) + 1))
+        self.owners[rows] = 0
         self.free = np.append(self.free, rows)
 
     def cache(self, marks: np.ndarray) -> DynamicCache:

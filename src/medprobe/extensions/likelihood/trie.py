@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -162,15 +162,9 @@ def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
 
 
-@dataclass(frozen=True)
-class TriePrompt:
+class TriePrompt(NamedTuple):
     """A slot, the trie of the names that can fill it, and what an encoder reads."""
 
     slot: Slot
     trie: Trie
     source: Tokens
-
-    @property
-    def before(self) -> int:
-        """Tokens before the slot that are scored."""
-        return len(self.slot.before) - self.slot.forced

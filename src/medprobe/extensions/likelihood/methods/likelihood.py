@@ -27,7 +27,13 @@ from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.extensions.likelihood.likeliest import ranker_of
-from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking
+from medprobe.extensions.likelihood.rankers import (
+    VARIANTS,
+    Ranker,
+    Ranking,
+    VariantRanking,
+    rank_by_scores,
+)
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -181,9 +187,7 @@ class Likelihood(Method):
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for (place, is_other, answers), key in zip(asked, keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
-                rank_columns: dict[str, Any] = {}
-                if self.settings.ranks:
-                    rank_columns["answer_rank"] = result.rank or len(names) + 1
+                rank_columns = self._rank_columns(result, names)
                 ranked = result.up_to_answer if aim.ahead else result.names
                 named_scores = [(names[i], score) for i, score in ranked]
                 if aim.ahead:
@@ -207,16 +211,13 @@ class Likelihood(Method):
         for query_id, prompt, answer_indices in zip(*columns, answers_by_query, strict=True):
             scored_names, variants = scores_by_prompt[prompt]
             for variant, name_scores in variants.items():
-                rank_columns: dict[str, Any] = {}
-                if self.settings.ranks:
-                    places = np.flatnonzero(
-                        np.isin(ranking.best_indices(name_scores, len(names)), answer_indices)
-                    )
-                    rank_columns["answer_rank"] = int(places.min(initial=len(names))) + 1
-                order = ranking.best_indices(name_scores, task.k, ranking.MAX_TIES)
-                named_scores = [(scored_names[i], name_scores[i]) for i in order]
-                for row in ranking.prediction_rows(query_id, named_scores, variant):
-                    yield {**row, **rank_columns}
+                found = rank_by_scores(name_scores, task.k, answer_indices)
+                best = [(scored_names[i], score) for i, score in found.names]
+                for row in ranking.prediction_rows(query_id, best, variant):
+                    yield {**row, **self._rank_columns(found, names)}
+
+    def _rank_columns(self, found: VariantRanking, names: list[str]) -> dict[str, Any]:
+        return {"answer_rank": found.rank or len(names) + 1} if self.settings.ranks else {}
 
     def _answer_indices(self, task: Task, names: list[str], column: str) -> list[list[int]]:
         """For each query the indices of the names in a column, where these are needed."""
