@@ -23,7 +23,6 @@ from medprobe.extensions.likelihood import likeliest, reader
 from medprobe.extensions.likelihood.best_first import Contest
 from medprobe.extensions.likelihood.methods import likelihood
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
-from medprobe.extensions.likelihood.rankers import VariantRanking
 from medprobe.extensions.likelihood.trie import Trie
 from medprobe.library.model import predict_answers
 from medprobe.metrics.accuracy import values
@@ -53,7 +52,7 @@ def test_a_proof_says_what_a_list_says(names, seeds, k, around, answer_sets):
         [Contest(variant, k, answers, ahead=True) for answers in leaves for variant in (0, 1)]
         for _ in models
     ]
-    rankings = ranked(models, names, contests, lost=VariantRanking([]))
+    rankings = ranked(models, names, contests)
     for model, of_prompt, found in zip(models, contests, rankings, strict=True):
         for contest, proof in zip(of_prompt, found, strict=True):
             _, scores = everything(model, names, contest.variant)

@@ -77,7 +77,7 @@ class ScriptedModel:
         return (*trie.spell(node), *(self.after if trie.is_leaf[node] else ()))
 
 
-def ranked(models, names, contests, lost=None):
+def ranked(models, names, contests):
     """For each model the rankings of its contests, by a search of all of them at once."""
     trie = Trie.build(names)
     lengths = [(model.before, len(model.after)) for model in models]
@@ -100,7 +100,7 @@ def ranked(models, names, contests, lost=None):
         for contest in of_prompt:
             unsure = unclear(trie, contest).tolist()
             alone = {leaf: model.score(trie.spell(leaf), contest.variant) for leaf in unsure}
-            rankings[-1].append(lost if contest.lost else rank_names(trie, contest, alone))
+            rankings[-1].append(rank_names(trie, contest, alone))
     return rankings
 
 

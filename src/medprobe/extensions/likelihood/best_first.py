@@ -45,8 +45,8 @@ class Contest:
         k: How many names are ranked.
         answers: Leaves. The rank of the best is needed, too.
         ahead: Only whether it is among the k best, and if it is, the names up to it.
-        lost: Once decided: k names are ahead.
-        leaves: Those that were scored. No other can be among the best, or as likely as the answer.
+        leaves: Once decided: no other can be among the best, or as likely as the answer. None if k
+            names are ahead.
         scores: Of these leaves.
         errors: How far each of them may be from the exact score.
     """
@@ -55,7 +55,6 @@ class Contest:
     k: int
     answers: tuple[int, ...] = ()
     ahead: bool = False
-    lost: bool = field(default=False, init=False)
     leaves: np.ndarray = field(init=False)
     scores: np.ndarray = field(init=False)
     errors: np.ndarray = field(init=False)
@@ -169,13 +168,11 @@ class Search:
         np.maximum.at(possible, of_leaf[right], (scores + errors)[right])
         np.maximum.at(possible, of_row[is_first], bounds[is_first])
         is_ahead = self.is_ahead[of_leaf] & (scores - errors > possible[of_leaf])
-        lost = self._count(of_leaf[is_ahead], names[is_ahead]) >= np.where(
-            self.is_ahead, self.k, np.inf
-        )
+        lost = self._count(of_leaf[is_ahead], names[is_ahead]) >= self.k
         decided = self.undecided & (lost | (self._count(of_row[can_reach]) == 0))
         kept = (decided & ~lost)[of_leaf] & (scores + errors >= floor[of_leaf])
         leaves = self.scored.nodes[leaf[kept]]
-        self._finish(decided, lost, leaves, scores[kept], errors[kept], of_leaf[kept])
+        self._finish(decided, leaves, scores[kept], errors[kept], of_leaf[kept])
         self._choose(row, of_row, can_reach & self.undecided[of_row], is_first)
         return self.work
 
@@ -226,14 +223,14 @@ class Search:
         ranked = np.where(all_scored, np.minimum(kth, best), -np.inf)
         return np.where(self.is_ahead, best, np.where(self.answers > 0, ranked, kth))
 
-    def _finish(self, decided: np.ndarray, lost: np.ndarray, *found: np.ndarray) -> None:
+    def _finish(self, decided: np.ndarray, *found: np.ndarray) -> None:
         """Give decided contests what is `found` of leaves, and forget what only they need."""
         order = np.argsort(found[-1], kind="stable")
         leaves, scores, errors, contests = (part[order] for part in found)
         numbers = np.flatnonzero(decided)
         ends = np.searchsorted(contests, [numbers, numbers + 1]).T
         for number, (low, high) in zip(numbers.tolist(), ends.tolist(), strict=True):
-            contest, contest.lost = self.contests[number], bool(lost[number])
+            contest = self.contests[number]
             contest.leaves, contest.scores = leaves[low:high], scores[low:high]
             contest.errors = errors[low:high]
         self.undecided &= ~decided

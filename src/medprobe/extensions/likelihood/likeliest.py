@@ -149,13 +149,8 @@ def find_likeliest(
     _search(reader, contests)
     alone = _read_alone(exact or (lambda: model), prompts, contests)
     return [
-        [
-            VariantRanking([])
-            if contest.lost
-            else rank_names(prompts[number].trie, contest, alone[number][contest.variant])
-            for number, contest in by_query[i]
-        ]
-        for i in range(len(slots))
+        [rank_names(prompts[i].trie, c, alone[i][c.variant]) for i, c in by_query[query]]
+        for query in range(len(slots))
     ]
 
 
@@ -206,7 +201,7 @@ def _read_alone(
     texts = [
         (number, leaf, [*prompt.slot.before, *prompt.trie.spell(leaf), *prompt.slot.after])
         for number, (prompt, mine) in enumerate(zip(prompts, contests, strict=True))
-        for leaf in {int(x) for c in mine if not c.lost for x in unclear(prompt.trie, c)}
+        for leaf in {int(x) for c in mine for x in unclear(prompt.trie, c)}
     ]
     scores: list[list[dict[int, float]]] = [[{} for _ in VARIANTS] for _ in prompts]
     if not texts:

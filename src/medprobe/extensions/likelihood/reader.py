@@ -2,9 +2,9 @@
 
 The keys and values of what was read are stored and serve all that follows, as far as there is room;
 what finds no room is read again. A token's keys and values in all layers are one row of a table,
-and a text that was read is the list of its rows. Texts share the rows of a common prefix, and many
-texts, padded on the left, make a cache from which a model reads on. A model that keeps other things
-than keys and values reads every text from its beginning.
+which knows the row before it, so that a text that was read is its last row. Texts share the rows of
+a common prefix, and many, padded on the left, make a cache from which a model reads on. A model
+that keeps other things than keys and values reads every text from its beginning.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -329,15 +329,11 @@ def _table_bytes(device: torch.device) -> int:
 
 
 def _flat(cache: Any, tokens: int) -> tuple[torch.Tensor, list[Shape]]:
-    """Return the keys and values of the last tokens of a cache, [texts, tokens, width].
-
-    Also returned are the shapes of the parts of the width. The tensor is on the device of the
-    cache's first layer.
-    """
+    """Return keys and values of a cache's last tokens, [texts, tokens, width], and their shapes."""
     parts = [part for layer in cache.layers for part in (layer.keys, layer.values)]
     last = [part[:, :, part.shape[2] - tokens :].transpose(1, 2) for part in parts]
     shapes = [(part.shape[2], part.shape[3], part.device) for part in last]
-    device = last[0].device
+    device = last[0].device  # of the first layer
     return torch.cat([part.flatten(2).to(device) for part in last], dim=-1), shapes
 
 

@@ -27,13 +27,7 @@ from medprobe.engine.inspection import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.extensions.likelihood.likeliest import ranker_of
-from medprobe.extensions.likelihood.rankers import (
-    VARIANTS,
-    Ranker,
-    Ranking,
-    VariantRanking,
-    rank_by_scores,
-)
+from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking, rank_by_scores
 from medprobe.methods import Method, Task
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
@@ -187,7 +181,7 @@ class Likelihood(Method):
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
         for (place, is_other, answers), key in zip(asked, keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
-                rank_columns = self._rank_columns(result, names)
+                rank_columns = self._rank_columns(result.rank, names)
                 ranked = result.up_to_answer if aim.ahead else result.names
                 named_scores = [(names[i], score) for i, score in ranked]
                 if aim.ahead:
@@ -214,10 +208,10 @@ class Likelihood(Method):
                 found = rank_by_scores(name_scores, task.k, answer_indices)
                 best = [(scored_names[i], score) for i, score in found.names]
                 for row in ranking.prediction_rows(query_id, best, variant):
-                    yield {**row, **self._rank_columns(found, names)}
+                    yield {**row, **self._rank_columns(found.rank, names)}
 
-    def _rank_columns(self, found: VariantRanking, names: list[str]) -> dict[str, Any]:
-        return {"answer_rank": found.rank or len(names) + 1} if self.settings.ranks else {}
+    def _rank_columns(self, rank: int | None, names: list[str]) -> dict[str, Any]:
+        return {"answer_rank": rank or len(names) + 1} if self.settings.ranks else {}
 
     def _answer_indices(self, task: Task, names: list[str], column: str) -> list[list[int]]:
         """For each query the indices of the names in a column, where these are needed."""
