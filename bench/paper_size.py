@@ -10,9 +10,7 @@
 | score | one model's 13.7 million predictions: ten sentence sets at four checkpoints |
 | track | the same into MLflow |
 | compare | eight such models: their tests, the page and the pages of queries |
-| lipid-score, lipid-compare | LIPID's 88,666 prompts, one model and sixteen |
 | many-compare | 500 prompts of LIPID's shape, a hundred models |
-| context-score, context-compare | 1,000 documents of each of three resources, one model and four |
 
 Names and predictions are invented; lengths and numbers are the released benchmarks'. A comparison's
 models have two prediction tables among them, by turns, so that differences are tested, and little
@@ -27,7 +25,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,20 +43,12 @@ from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS
 HERE = Path(__file__).parent.parent
 QUERIES, HARD, NAMES = 1_000, 807, 22_923  # of each of MedLAMA's relations
 SETS, STEPS, K = 10, ("", "step-50", "step-100", "step-150"), 10
-PROMPTS = {"chem": 46_000, "gene": 42_666}  # LIPID's 88,666
-RESOURCES, DOCUMENTS, SEGMENTS = ("notes", "articles", "cases"), 1_000, 10
-KINDS = ("real", "knowledge-only", "knowledge-random", "knowledge-sorted")
-WORDS = 20  # of a segment
+PROMPTS = {"chem": 260, "gene": 240}  # of LIPID's shape
 MODELS = [f"model-{number:02}" for number in range(100)]
 QUERY_COLUMNS = ["query_id", "relation", "subset", "subject", "subject_id", "prompt"]
 QUERY_COLUMNS += ["answers", "answer_ids"]
 READ = ["source", "what", "name", "rows"]
-METHODS = {
-    "medlama": "contrastive",
-    "lipid": "mask_average",
-    "context": "rank_change",
-}
-SCORERS = {"context": b"ucm"}
+METHODS = {"medlama": "contrastive", "lipid": "mask_average"}
 
 
 class Row(NamedTuple):
@@ -115,11 +104,6 @@ def medlama() -> None:
     benchmark("medlama", rows, pd.concat(subsets, ignore_index=True))
 
 
-def many() -> None:
-    PROMPTS.update(chem=260, gene=240)
-    of("lipid", MODELS)()
-
-
 def lipid() -> None:
     draw, offered = np.random.default_rng(0), names(12_000)
     rows, tables = [], []
@@ -135,79 +119,6 @@ def lipid() -> None:
             )
     queries = pd.DataFrame(rows, columns=QUERY_COLUMNS).assign(cut_off="2021-06-01")
     written("lipid", queries, pd.concat(tables, ignore_index=True))
-
-
-def context() -> None:
-    """Eight contexts a document, of which every other segment adds a correct object."""
-    draw, offered = np.random.default_rng(0), names(4_000)
-    text = " ".join(draw.choice(offered, 10_000)).split()
-    rows = []
-    for document in range(len(RESOURCES) * DOCUMENTS):
-        drawn = draw.choice(len(offered), 1 + SEGMENTS, replace=False)
-        segments = [" ".join(text[at : at + WORDS]) for at in draw.integers(0, 10_000, SEGMENTS)]
-        of_document = {
-            "relation": f"relation-{document % 3}",
-            "subject": f"subject {document % 500}",
-            "subject_id": f"S{document % 500:06}",
-            "fact_id": f"C{drawn[0]:07}",
-            "pair_id": f"pair-{document}",
-            "resource": RESOURCES[document % len(RESOURCES)],
-            "document": str(document),
-            "target": offered[drawn[0]],
-            "target_id": f"C{drawn[0]:07}",
-            "answers": [offered[place] for place in drawn[::2]],
-            "answer_ids": [f"C{place:07}" for place in drawn[::2]],
-            "objects": 6,
-            "frequency": document % 40,
-        }
-        for number, (centre, kind) in enumerate(product(("target", "negative"), KINDS)):
-            for step in range(1 + SEGMENTS):
-                subset = "alone" if step == 0 else "full" if step == SEGMENTS else "steps"
-                added = drawn[step]
-                rows.append(
-                    of_document
-                    | {
-                        "query_id": f"{document}-{number}/{step}",
-                        "context_id": f"{document}-{number}",
-                        "centre": centre,
-                        "kind": kind,
-                        "subset": subset if (centre, kind) == ("target", "real") else "steps",
-                        "step": step,
-                        "prompt": " ".join([*segments[:step], "subject has [Y] ."]),
-                        "added": offered[added] if step else "",
-                        "added_id": f"C{added:07}" if step else "",
-                        "added_role": ("incorrect" if step % 2 else "correct") if step else "",
-                    }
-                )
-    table = pd.DataFrame({"name": offered, "id": [f"C{i:07}" for i in range(len(offered))]})
-    subsets = [table.assign(type="", subset=subset) for subset in ("alone", "full", "steps")]
-    written("context", pd.DataFrame(rows), pd.concat(subsets, ignore_index=True))
-
-
-def moved(seed: int) -> Iterator[dict[str, Any]]:
-    """The ranks of all that a context names, after each of its steps."""
-    draw = np.random.default_rng(seed)
-    steps = pd.read_parquet(places.BENCHMARKS / "context/queries.parquet")
-    objects = steps[["context_id", "added", "added_id", "added_role"]].where(steps["step"] > 0)
-    objects = objects.dropna().rename(columns={"added": "prediction", "added_id": "prediction_id"})
-    targets = steps[steps["step"] == 0].rename(
-        columns={"target": "prediction", "target_id": "prediction_id"}
-    )
-    objects = pd.concat([targets.assign(added_role="correct")[objects.columns], objects])
-    for variant in ("", "copy"):
-        for contexts in np.array_split(steps["context_id"].unique(), 10):
-            queries = steps.loc[steps["context_id"].isin(contexts), ["query_id", "context_id"]]
-            table = queries.merge(objects, on="context_id")
-            yield {
-                "variant": np.repeat(variant, len(table)),
-                "replicate": np.repeat("", len(table)),
-                "query_id": table["query_id"],
-                "rank": (rank := draw.integers(1, 4_000, len(table))),
-                "prediction": table["prediction"],
-                "prediction_id": table["prediction_id"],
-                "score": -rank.astype(float),
-                "hit": table["added_role"] == "correct",
-            }
 
 
 def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -> Iterator[Any]:
@@ -235,8 +146,6 @@ def ranked(name: str, variants: Sequence[str], sets: Sequence[str], seed: int) -
 
 def predictions(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
     """The predictions of a model on a benchmark, in pieces."""
-    if name == "context":
-        return moved(seed)
     if name != "medlama":
         return ranked(name, [""], [""], seed)
     return ranked(name, STEPS, [f"set-{number}" for number in range(sets)], seed)
@@ -244,7 +153,7 @@ def predictions(name: str, seed: int, sets: int) -> Iterator[dict[str, Any]]:
 
 def predict(name: str, models: Sequence[str], sets: int = SETS) -> None:
     """Write prediction tables: of two models, and for the others as links to these."""
-    scorer = {SCORER: SCORERS.get(name, b"accuracy")}
+    scorer = {SCORER: b"accuracy"}
     paths = [places.PREDICTIONS / model / METHODS[name] / f"{name}.parquet" for model in models]
     for number, path in enumerate(paths):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -340,11 +249,7 @@ ROWS = {
     "score": Row(of("medlama", MODELS[:1]), score),
     "track": Row(of("medlama", MODELS[:1]), track),
     "compare": Row(of("medlama", MODELS[:8]), compare),
-    "lipid-score": Row(of("lipid", MODELS[:1]), score),
-    "lipid-compare": Row(of("lipid", MODELS[:16]), compare),
-    "many-compare": Row(many, compare),
-    "context-score": Row(of("context", MODELS[:1]), score),
-    "context-compare": Row(of("context", MODELS[:4]), compare),
+    "many-compare": Row(of("lipid", MODELS), compare),
 }
 
 

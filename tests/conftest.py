@@ -3,10 +3,11 @@
 import gc
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from helpers import FolderOf
 
 gc.set_threshold(100_000, 20, 100)  # the libraries' objects are many, and none is garbage
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a script's background process has it
@@ -18,8 +19,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
     """`tiny_model("bert")`: the folder of a tiny random checkpoint, made once a session.
 
     Tests must not write into it.
@@ -82,7 +90,7 @@ def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def released_data() -> Callable[[str], Path]:
+def released_data() -> FolderOf:
     """`released_data("lama")`: a folder of files as they were released.
 
     The environment variable MEDPROBE_RELEASED_DATA names the folder of them all: diskne,

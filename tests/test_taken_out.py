@@ -8,13 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 from bench.architecture import declared_needs
 
 from helpers import ROOT as REPOSITORY
+from helpers import FolderOf
 from medprobe.core.plugins import ROOT, own_folders
 from medprobe.pipeline.init import FILES
 
@@ -143,9 +144,9 @@ def run_without(names: Collection[str], root: Path, model: Path) -> dict[str, st
 
 
 @pytest.mark.slow
-def test_the_kernel_works_by_itself(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_the_kernel_works_by_itself(tmp_path: Path, tiny_model: FolderOf) -> None:
     assert run_without(["all"], tmp_path, tiny_model("bert")) == {}
 
 
-def test_all_else_works_without_a_folder(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_all_else_works_without_a_folder(tmp_path: Path, tiny_model: FolderOf) -> None:
     assert run_without(FOLDERS, tmp_path, tiny_model("bert")) == {}

@@ -10,9 +10,8 @@ from medprobe.core.errors import BadInput
 
 
 def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("data/tables").mkdir(parents=True)
     Path("data/other.csv").write_text("subject,relation,object,prompt\n")
     for name, subject in (("facts", "X"), ("told", "Z")):
@@ -22,10 +21,7 @@ def test_a_builder_reads_its_sources_all_of_them_and_nothing_else(
 
 
 @pytest.mark.parametrize("facts", ["evil2.csv", "tables/../../outside.csv"])
-def test_a_path_outside_of_the_sources_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_path_outside_of_the_sources_is_refused(working_folder: Path, facts: str) -> None:
     check_refusal("table", {"facts": facts}, "facts")
 
 

@@ -406,12 +406,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             PROMPTS,
             "no field 'subject', but drug; a row",
         ),
-        (
-            "facts.csv",
-            "subject,relation,object\na,treats,\n",
-            PROMPTS,
-            "line 2: object is empty",
-        ),
+        ("facts.csv", "subject,relation,object\na,treats,\n", PROMPTS, "line 2: object is empty"),
         ("facts.csv", "subject,relation,object\n", PROMPTS, "no rows"),
         ("facts.csv", csv().replace("treats", "treat"), PROMPTS, "did you mean 'treats'?"),
         (

@@ -1,12 +1,11 @@
 """`medprobe ask` against a search by hand."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from helpers import probing
+from helpers import FolderOf, probing
 from medprobe import methods
 from medprobe.cli.ask import answers, ask
 from medprobe.core import places
@@ -25,13 +24,11 @@ PARAMS = Params.model_validate(
         "methods": {"masked": {"mask_average": {"drugs": {}}, "perplexity": {"drugs": {}}}},
     }
 )
-TinyModel = Callable[[str], Path]
 
 
 @pytest.fixture
-def project(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def project(tiny_model: FolderOf, working_folder: Path) -> None:
     """A benchmark and a model."""
-    monkeypatch.chdir(tmp_path)
     BenchmarkTables(QUERIES, CANDIDATES).write(places.BENCHMARKS / "drugs")
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "bert").symlink_to(tiny_model("bert"))
@@ -39,7 +36,7 @@ def project(tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("project")
 def test_ask_shows_the_answers_of_the_model(
-    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]
+    tiny_model: FolderOf, capsys: pytest.CaptureFixture[str]
 ) -> None:
     by_hand = slow(tiny_model("bert"), probing.queries([PROMPT]), NAMES, 3)
     expected = by_hand.loc[by_hand["variant"] == "", "prediction"].tolist()
@@ -69,9 +66,7 @@ def test_ask_refuses_what_it_cannot_answer(arguments: tuple[str, str, str, str],
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("method", methods.list_names())
-def test_every_method_answers_or_names_a_method_that_can(
-    method: str, tiny_model: TinyModel
-) -> None:
+def test_every_method_answers_or_names_a_method_that_can(method: str, tiny_model: FolderOf) -> None:
     tiny_models = {"masked": "bert", "causal": "gpt2", "seq2seq": "t5"}
     kind = next(kind for kind in methods.find(method).KINDS if kind in tiny_models)
     arguments = (str(tiny_model(tiny_models[kind])), PROMPT, method, "drugs", PARAMS)
@@ -107,7 +102,7 @@ def test_answers_are_marked_where_the_benchmark_knows_them() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_names_are_ranked_without_a_benchmark(
-    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]
+    tiny_model: FolderOf, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nothing = Params.model_validate({})
     ask(str(tiny_model("bert")), PROMPT, "mask_average", None, nothing, names=NAMES[:3])
@@ -117,7 +112,7 @@ def test_names_are_ranked_without_a_benchmark(
 
 @pytest.mark.usefixtures("project")
 def test_the_names_of_a_file_of_facts_are_ranked(
-    tiny_model: TinyModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    tiny_model: FolderOf, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """As of `run`, but without prompts."""
     path = tmp_path / "facts.csv"
@@ -129,7 +124,7 @@ def test_the_names_of_a_file_of_facts_are_ranked(
     assert printed == capsys.readouterr().out
 
 
-def test_a_file_of_facts_without_rows_is_named(tmp_path: Path, tiny_model: TinyModel) -> None:
+def test_a_file_of_facts_without_rows_is_named(tmp_path: Path, tiny_model: FolderOf) -> None:
     path = tmp_path / "facts.csv"
     path.write_text("subject,relation,object\n", encoding="utf-8")
     with pytest.raises(BadInput, match=r"facts.csv: no rows"):
@@ -143,6 +138,6 @@ def test_a_method_that_no_gguf_file_serves_is_refused_before_it_is_read(tmp_path
         ask(str(file), PROMPT, "mask_average", None, PARAMS, names=["pain"])
 
 
-def test_an_encoder_that_is_given_no_names_asks_for_them(tiny_model: TinyModel) -> None:
+def test_an_encoder_that_is_given_no_names_asks_for_them(tiny_model: FolderOf) -> None:
     with pytest.raises(BadInput, match=r"writes no answers; give the names to rank: --names"):
         ask(str(tiny_model("encoder")), PROMPT, None, None, Params.model_validate({}))

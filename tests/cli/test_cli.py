@@ -40,9 +40,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help_with_an_example_that_it_takes(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, working_folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     output = CliRunner().invoke(main, [name, "--help"]).output
     examples = output.partition("Example")[2].replace("\\\n", "").splitlines()[1:]
     typed = [shlex.split(line) for line in examples if line.strip()]
@@ -139,20 +138,7 @@ def test_verbose_shows_the_traceback(tmp_path: Path) -> None:
     assert isinstance(result.exception, BadInput)
 
 
-def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device", "data/umls")
-
-    monkeypatch.setattr("medprobe.pipeline.sample.sample", full)
-    status, output = run(tmp_path, "sample")
-    assert (status, output.count("\n")) == (2, 1)
-    assert "data/umls: No space left on device; make room" in output
-
-
-def test_sample_data_never_replaces_data_that_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_sample_data_never_replaces_data_that_is_there(working_folder: Path) -> None:
     Path("params.yaml").write_text(SECTIONS)
     Path("data").mkdir()
     Path("data/notes.txt").write_text("mine", encoding="utf-8")
@@ -162,9 +148,8 @@ def test_sample_data_never_replaces_data_that_is_there(
     assert [path.name for path in Path("data").iterdir()] == ["notes.txt"]
 
 
-def test_sample_data_fill_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sample_data_fill_an_empty_folder(working_folder: Path) -> None:
     """As `medprobe init` leaves one."""
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(SECTIONS)
     Path("data").mkdir()
     assert CliRunner().invoke(main, ["sample"]).exit_code == 0

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from helpers import FolderOf
 from helpers.toy_project import NAMED, project, score_once
 from medprobe.cli import main
 from medprobe.cli.export import FORMS, export
@@ -29,9 +29,7 @@ PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
 
 
 @pytest.fixture(scope="module")
-def result_project(
-    tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]
-) -> Path:
+def result_project(tmp_path_factory: pytest.TempPathFactory, tiny_model: FolderOf) -> Path:
     """A project with results."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -164,7 +162,7 @@ def test_the_command_prints_it(result_project: Path) -> None:
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0, result.output
     assert {row["model"] for row in csv.DictReader(StringIO(result.output))} == {
-        *("taught", "untaught", "baseline"),
+        *("taught", "untaught", "baseline")
     }
     assert CliRunner().invoke(main, [*command, "--json"]).exit_code == 2
     plain = ["export", "leaderboard", "--project", str(result_project)]

@@ -28,13 +28,12 @@ def find(path):
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(working_folder: Path) -> Path:
     """A project with a plugin that imports `texts`."""
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text("seed: 1")
     Path("plugins/imports").mkdir(parents=True)
     Path("plugins/imports/texts.py").write_text(PLUGIN)
-    return tmp_path
+    return working_folder
 
 
 def test_files_are_found_reported_and_copied(

@@ -29,11 +29,8 @@ def test_facts_are_those_of_the_classes() -> None:
 
 
 @pytest.mark.parametrize("kinds", ['KINDS = ("masked",)', 'KINDS = tuple(["masked"])'])
-def test_a_method_of_the_project_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: str
-) -> None:
+def test_a_method_of_the_project_is_listed(working_folder: Path, kinds: str) -> None:
     """What is no literal is imported."""
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text("seed: 1")
     Path("plugins/methods").mkdir(parents=True)
     Path("plugins/methods/mine.py").write_text(KINDS.format(kinds))

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from helpers import FolderOf
 from helpers.needed import NEEDED
 from medprobe import benchmarks, methods
 from medprobe.benchmarks import table
@@ -24,9 +24,7 @@ NAMES = ["hepatitis", "influenza", "Karsten syndrome", "chronic pain", "fracture
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def project(tmp_path: Path, tiny_model: FolderOf, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A built benchmark of two relations, a model, and no results."""
     folder = tmp_path / "data/tables"
     folder.mkdir(parents=True)
@@ -137,9 +135,8 @@ def test_lists_name_all_there_is() -> None:
 
 
 def test_a_folder_and_a_file_of_facts_need_no_project(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, tiny_model: FolderOf
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("facts.csv").write_text("subject,relation,object\naspirin,treats,fever\n")
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     start = f"run {tiny_model('bert')} --method mask_average --benchmark"
@@ -180,11 +177,10 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
 def test_an_error_names_the_argument_that_is_wrong(
     command: str,
     says: str,
-    tmp_path: Path,
-    tiny_model: Callable[[str], Path],
+    working_folder: Path,
+    tiny_model: FolderOf,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\nb12,treats,anemia\n")
     Path("semi.csv").write_text("relation;template\ntreats;[X] treats [Y] .\n")
@@ -197,9 +193,8 @@ def test_an_error_names_the_argument_that_is_wrong(
 
 
 def test_a_table_with_one_name_to_rank_is_warned_of(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, tiny_model: FolderOf
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     row = "subject,relation,object,prompt\naspirin,treats,fever,aspirin treats [Y] .\n"
     Path("f.csv").write_text(row)
     command = f"run {tiny_model('bert')} --method mask_average --benchmark f.csv"
@@ -208,10 +203,7 @@ def test_a_table_with_one_name_to_rank_is_warned_of(
     assert "warning" not in works(command)
 
 
-def test_a_folder_of_facts_needs_no_project(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_of_facts_needs_no_project(working_folder: Path, tiny_model: FolderOf) -> None:
     Path("facts").mkdir()
     for relation in ("treats", "causes"):
         row = f"aspirin,{relation},fever,aspirin {relation} [Y] ."

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from helpers.needed import NEEDED
 from helpers.toy_project import NAMED, project, score_once
 from medprobe.cli import main
@@ -67,10 +66,7 @@ def test_a_table_of_results_is_an_object(home: Path, monkeypatch: pytest.MonkeyP
         assert models == ["taught", "untaught"]
 
 
-def test_a_folder_needs_no_project(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_folder_needs_no_project(working_folder: Path, tiny_model: FolderOf) -> None:
     answer = run("ask", str(tiny_model("bert")), PROMPT)
     assert answer["method"] == "fill_mask"
     assert [row["rank"] for row in answer["answers"]] == [*range(1, 1 + len(answer["answers"]))]
@@ -84,9 +80,8 @@ def test_a_folder_needs_no_project(
 
 
 def test_the_state_of_a_project_is_an_object(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(main, ["init", "mine"]).exit_code == 0
     monkeypatch.chdir("mine")
     state = run("doctor")
@@ -137,10 +132,7 @@ def test_shells_complete_names(
     assert [item.value for item in items] == names
 
 
-def test_paths_are_left_to_the_shell_and_no_project_gives_no_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_paths_are_left_to_the_shell_and_no_project_gives_no_name(working_folder: Path) -> None:
     shell = ShellComplete(main, {}, "medprobe", "_MEDPROBE_COMPLETE")
     assert [item.type for item in shell.get_completions(["ask"], "~/mod")] == ["dir"]
     assert shell.get_completions(["ask"], "") == []

@@ -1,13 +1,11 @@
 """The files that code follows from, on a small package made for it."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 from medprobe.core.code import MESSAGE_MODULES, ROOT, closure
-from medprobe.core.parts import fingerprint
 
 # The stage that a message tells the user to run; no number depends on it.
 FOR_A_MESSAGE = "from medprobe.core.dvc_records import stage_of"
@@ -71,20 +69,6 @@ def test_modules_that_only_print_are_no_dependency(root: Path) -> None:
         path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
         found = re.findall(r"^ *(?:from|import) medprobe.*$", path.read_text(), re.MULTILINE)
         assert [line for line in found if line.split("  #")[0].strip() != FOR_A_MESSAGE] == []
-
-
-def test_a_word_in_a_progress_line_makes_no_part_anew(tmp_path: Path) -> None:
-    copy = tmp_path / "medprobe"
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def current_hash() -> str:
-        return fingerprint(closure("medprobe.pipeline.stages.probe", root=copy))
-
-    before = current_hash()
-    for name, same in (("progress", True), ("errors", True), ("tables", False)):
-        with (copy / f"core/{name}.py").open("a") as file:
-            file.write("# a word\n")
-        assert (current_hash() == before) == same, name
 
 
 def test_a_packages_data_belongs_to_it(root: Path) -> None:

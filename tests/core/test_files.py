@@ -3,11 +3,10 @@
 import errno
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from medprobe.core.files import replacing
-from medprobe.core.parts import fingerprint, load_or_compute
+from medprobe.core.parts import fingerprint
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -35,30 +34,6 @@ def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
             (path / content).touch()
     assert [file.name for file in target.iterdir()] == ["second"]
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_kept_part_is_computed_once_for_each_key(tmp_path: Path) -> None:
-    runs = []
-
-    def compute() -> pd.DataFrame:
-        runs.append(1)
-        return pd.DataFrame({"score": [0.5], "hit": [True]})
-
-    first = load_or_compute(tmp_path, {"seed": 1}, compute)
-    again = load_or_compute(tmp_path, {"seed": 1}, compute)
-    pd.testing.assert_frame_equal(first, again)
-    assert len(runs) == 1
-    load_or_compute(tmp_path, {"seed": 2}, compute)
-    assert len(runs) == 2
-
-
-def test_a_part_that_fails_is_not_kept(tmp_path: Path) -> None:
-    def fail() -> pd.DataFrame:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        load_or_compute(tmp_path, "key", fail)
-    assert load_or_compute(tmp_path, "key", lambda: pd.DataFrame({"a": [1]})).shape == (1, 1)
 
 
 def test_a_fingerprint_sees_names_and_contents(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from medprobe.core import lineage
 
 
@@ -20,8 +18,7 @@ def test_a_record_of_another_result_is_not_taken(tmp_path: Path) -> None:
     assert lineage.record(path, table) == {}
 
 
-def test_a_commit_of_results_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_commit_of_results_moves_nothing(working_folder: Path) -> None:
     assert lineage.followed() == ""
 
     def git(*words: str) -> None:

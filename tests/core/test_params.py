@@ -138,10 +138,7 @@ PROJECT: dict[str, Any] = NEEDED | {
     "train": {name: {"kind": "masked", "corpus": name} for name in ("taught", "untaught")},
     "fetch": {},
     "folders": {},
-    "models": {
-        "masked": {"taught": {}, "untaught": {"untaught_twin_of": "taught"}},
-        "causal": {},
-    },
+    "models": {"masked": {"taught": {}, "untaught": {"untaught_twin_of": "taught"}}, "causal": {}},
     "benchmarks": {"table": {"drugs": {"facts": "tables/facts.csv"}}},
     "methods": {
         "masked": {"xfactr": {"drugs": {"masks": 3}}, "mask_average": {"drugs": {}}},

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import medprobe
+from helpers import FolderOf
 from helpers.project import ROOT, Project, environment
 from medprobe import benchmarks, methods, metrics
 from medprobe.core import code, parts, plugins
@@ -68,11 +69,10 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(working_folder: Path) -> Path:
     """A project without a clone, with the plugins of extending.md."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"params.yaml": params_text(), **WRITTEN})
-    return tmp_path
+    write(working_folder, {"params.yaml": params_text(), **WRITTEN})
+    return working_folder
 
 
 @pytest.fixture
@@ -151,8 +151,7 @@ def test_plugins_share_code_in_a_file_of_their_folder(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "file"),
-    [("shortest_first", METHOD), ("longest_first", "site/lab/order.py")],
+    ("method", "file"), [("shortest_first", METHOD), ("longest_first", "site/lab/order.py")]
 )
 def test_an_edit_of_a_plugin_makes_its_parts_again(
     home: Path, lab: Path, method: str, file: str
@@ -288,7 +287,7 @@ FACTS = "drug,effect\nvelotrine,rash\nvelotrine,fever\nbrantol,dry mouth\n"
 
 
 @pytest.mark.full
-def test_stages_of_plugins_run(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
     site = tmp_path / "site"
     write(site, LAB)
     project = Project(tmp_path / "home")

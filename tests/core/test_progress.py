@@ -3,12 +3,7 @@
 import pytest
 
 from medprobe.core.executor import Job, in_this_process
-from medprobe.core.progress import (
-    Progress,
-    report_progress,
-    show_progress,
-    with_progress,
-)
+from medprobe.core.progress import Progress, report_progress, show_progress, with_progress
 
 
 class Clock:

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.core.shuffling import (
-    draw_other,
-    name_clusters,
-    permutation_p,
-    shuffled_means,
-)
+from medprobe.core.shuffling import draw_other, name_clusters, permutation_p, shuffled_means
 
 WORDS = ["carcinoma", "Carcinoma", "lung", "gene", "Gene,", "acute", "2"]
 NAMES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)

@@ -281,10 +281,7 @@ def test_what_a_lock_says_of_versions_is_compared(tmp_path: Path) -> None:
     assert differing["nowhere-to-be"] == ("1", "none")
 
 
-def test_outside_a_clone_the_hash_of_the_package_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_outside_a_clone_the_hash_of_the_package_is_compared(working_folder: Path) -> None:
     with checked_code("fetch"):
         pass  # nothing is recorded
     Path("requirements.lock").write_text(pipeline.libraries_lock())

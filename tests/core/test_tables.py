@@ -69,9 +69,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kept", [0, 3, 100, -100, -9, -1])
 def test_a_cut_table_is_a_line_with_the_stage_that_makes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, kept: int
+    working_folder: Path, reader: str, kept: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     out = {"stages": {"probe-x@m-b": {"cmd": "x", "outs": [{"path": "outputs/m", "md5": "0"}]}}}
     Path("dvc.lock").write_text(yaml.safe_dump(out))
     path = Path("outputs/m/b.parquet")

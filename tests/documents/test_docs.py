@@ -65,9 +65,8 @@ def typed(page: Path) -> Iterator[list[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_links_paths_and_settings_of_a_page_exist(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, working_folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     check_commands(page)
     check_links(page)
     check_paths(page)

@@ -5,14 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from medprobe.cli import main
 
 PAGE = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
@@ -39,12 +38,11 @@ def replace(params: str, section: str, content: str) -> str:
 
 @pytest.mark.slow
 def test_the_tutorial(
-    tmp_path: Path, tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, tiny_model: FolderOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     assert run(main, [*command("medprobe init")[:1], "drugs"]).exit_code == 0
-    monkeypatch.chdir(tmp_path / "drugs")
+    monkeypatch.chdir(working_folder / "drugs")
     assert run(main, command("medprobe sample")).exit_code == 0
 
     printed = subprocess.run(

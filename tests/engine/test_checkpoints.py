@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from helpers import probing
+from helpers import FolderOf, probing
 from helpers.toy_project import project
 from medprobe import methods
 from medprobe.core.errors import BadInput, without_quotes
@@ -27,8 +27,6 @@ from medprobe.metrics import Scoring
 from medprobe.metrics.results import score_table
 from medprobe.metrics.significance import paired_table
 from medprobe.pipeline.stages.probe import probe
-
-TinyModel = Callable[[str], Path]
 
 
 def content(path: Path, **changes: Any) -> None:
@@ -126,7 +124,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_a_broken_checkpoint_is_one_line(tiny_model: TinyModel, tmp_path: Path, how: str) -> None:
+def test_a_broken_checkpoint_is_one_line(tiny_model: FolderOf, tmp_path: Path, how: str) -> None:
     spoil, says = BROKEN[how]
     folder = shutil.copytree(tiny_model("bert"), tmp_path / "mine")
     spoil(folder)
@@ -137,7 +135,7 @@ def test_a_broken_checkpoint_is_one_line(tiny_model: TinyModel, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("how", ["no tokenizer", "another model's tokenizer", "other shapes"])
-def test_load_refuses_it_too(tiny_model: TinyModel, tmp_path: Path, how: str) -> None:
+def test_load_refuses_it_too(tiny_model: FolderOf, tmp_path: Path, how: str) -> None:
     spoil, says = BROKEN[how]
     folder = shutil.copytree(tiny_model("bert"), tmp_path / "mine")
     spoil(folder)
@@ -147,7 +145,7 @@ def test_load_refuses_it_too(tiny_model: TinyModel, tmp_path: Path, how: str) ->
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_no_numbers_are_refused(
-    tiny_model: TinyModel, tmp_path: Path, value: float
+    tiny_model: FolderOf, tmp_path: Path, value: float
 ) -> None:
     folder = shutil.copytree(tiny_model("gpt2"), tmp_path / "mine")
     weights = load_file(folder / "model.safetensors")
@@ -188,7 +186,7 @@ WAYS = [(method, *way) for method, ways in METHODS.items() for way in ways]
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way)))
 def test_a_model_that_overflows_stops_the_part_and_is_named(
-    tiny_model: TinyModel,
+    tiny_model: FolderOf,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     way: tuple[str, str, dict[str, Any]],

@@ -1,15 +1,13 @@
 """Vectors against those of one text at a time, without batches, padding or shared work."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from helpers import tiny
+from helpers import FolderOf, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine.encode import Pooling, encode
@@ -37,7 +35,7 @@ def slow(model: Model, text: str, length: int, pooling: str, layer: int) -> Any:
 
 @pytest.mark.parametrize("arch", ENCODERS)
 def test_vectors_equal_those_of_single_texts_at_any_batch_size(
-    tiny_model: Callable[[str], Path], arch: str
+    tiny_model: FolderOf, arch: str
 ) -> None:
     model = load(tiny_model(arch), "encoder")
     ways: list[tuple[Pooling, int]] = [(p, n) for p in ("cls", "mean") for n in (-1, 0, 1, 2)]
@@ -50,7 +48,7 @@ def test_vectors_equal_those_of_single_texts_at_any_batch_size(
                 assert vector == pytest.approx(of_text, abs=1e-5)
 
 
-def test_several_layers_come_from_one_pass(tiny_model: Callable[[str], Path]) -> None:
+def test_several_layers_come_from_one_pass(tiny_model: FolderOf) -> None:
     model = load(tiny_model("bert"), "encoder")
     vectors = encode(model, TEXTS, 25, layer=[1, 2])
     assert vectors.shape == (2, len(TEXTS), 32)
@@ -59,7 +57,7 @@ def test_several_layers_come_from_one_pass(tiny_model: Callable[[str], Path]) ->
 
 
 def test_texts_of_the_same_tokens_have_the_same_vector_to_the_last_bit(
-    tiny_model: Callable[[str], Path],
+    tiny_model: FolderOf,
 ) -> None:
     model = load(tiny_model("bert"), "encoder", EngineParams(token_budget=1))
     rows: list[int] = []
@@ -76,7 +74,7 @@ def test_texts_of_the_same_tokens_have_the_same_vector_to_the_last_bit(
     assert sum(rows) == 2
 
 
-def test_memory_that_runs_out_makes_batches_smaller(tiny_model: Callable[[str], Path]) -> None:
+def test_memory_that_runs_out_makes_batches_smaller(tiny_model: FolderOf) -> None:
     model = load(tiny_model("bert"), "encoder")
     usual = encode(model, TEXTS, 25)
     run = model.model.forward
@@ -90,18 +88,18 @@ def test_memory_that_runs_out_makes_batches_smaller(tiny_model: Callable[[str], 
     assert encode(model, TEXTS, 25) == pytest.approx(usual, abs=1e-5)
 
 
-def test_texts_are_cut_to_the_window(tiny_model: Callable[[str], Path]) -> None:
+def test_texts_are_cut_to_the_window(tiny_model: FolderOf) -> None:
     model = replace(load(tiny_model("bert"), "encoder"), max_length=4)
     vectors = encode(model, ["gene gene gene gene", "gene gene"], 25)
     assert (vectors[0] == vectors[1]).all()
 
 
-def test_no_texts_give_no_vectors(tiny_model: Callable[[str], Path]) -> None:
+def test_no_texts_give_no_vectors(tiny_model: FolderOf) -> None:
     model = load(tiny_model("bert"), "encoder")
     assert encode(model, [], 25).shape == (0, 32)
     assert encode(model, [], 25, layer=[1, 2]).shape == (2, 0, 32)
 
 
-def test_a_layer_that_is_not_there_is_refused(tiny_model: Callable[[str], Path]) -> None:
+def test_a_layer_that_is_not_there_is_refused(tiny_model: FolderOf) -> None:
     with pytest.raises(BadInput, match="no layer 12; choose from 0 to 2"):
         encode(load(tiny_model("bert"), "encoder"), TEXTS, 25, layer=12)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from helpers import FolderOf
 from helpers.stopped_training import Training, check_continuation, write_project
 from medprobe.engine.soft_released import Uncorrected
 from medprobe.engine.training_state import StateFile, Timer
@@ -25,12 +26,11 @@ TRAININGS: dict[str, Training] = {
 def test_a_stopped_training_continues_to_the_same_bytes(
     name: str,
     step: int,
-    tmp_path: Path,
+    working_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    tiny_model: Callable[[str], Path],
+    tiny_model: FolderOf,
 ) -> None:
     """Stopped within an epoch, at its end and in the next one, with every step kept."""
-    monkeypatch.chdir(tmp_path)
     write_project(tables(table(2)), "optiprompt", tiny_model("bert"))
     check_continuation(TRAININGS[name], step, monkeypatch)
 

@@ -1,8 +1,6 @@
 """What a tokenizer does not read as it is written: special tokens, unknown and equal names."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import medprobe
+from helpers import FolderOf
 from helpers.special_tokens import SPECIAL, check_refusal
 from medprobe import methods
 from medprobe.core.errors import BadInput
@@ -18,16 +17,14 @@ from medprobe.core.tables import BenchmarkTables, check_texts
 from medprobe.engine.inspection import special_tokens
 from medprobe.engine.slots import NameCounts, count_names
 
-TinyModel = Callable[[str], Path]
-
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])
-def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model: TinyModel, arch: str) -> None:
+def test_a_special_token_in_a_prompt_or_name_is_refused(tiny_model: FolderOf, arch: str) -> None:
     check_refusal(tiny_model(arch), "mask_average")
 
 
 @pytest.mark.parametrize("method", methods.find_by_kind(["masked"]))
-def test_all_methods_refuse_it(tiny_model: TinyModel, method: str) -> None:
+def test_all_methods_refuse_it(tiny_model: FolderOf, method: str) -> None:
     """Those that need more than facts would refuse these facts later, for another reason."""
     facts = pd.DataFrame({"subject": ["aspirin [SEP]"], "relation": ["treats"], "object": ["pain"]})
     model = medprobe.load(tiny_model("bert"))
@@ -45,7 +42,7 @@ def test_premises_and_hypotheses_are_read_too(column: str) -> None:
     check_texts(tables, ["[CLS]"])
 
 
-def test_special_tokens_are_those_that_a_tokenizer_does_not_divide(tiny_model: TinyModel) -> None:
+def test_special_tokens_are_those_that_a_tokenizer_does_not_divide(tiny_model: FolderOf) -> None:
     for arch in SPECIAL:
         tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model(arch))
         for token in special_tokens(tokenizer):
@@ -53,7 +50,7 @@ def test_special_tokens_are_those_that_a_tokenizer_does_not_divide(tiny_model: T
             assert tokenizer.convert_tokens_to_ids(token) in ids
 
 
-def test_names_of_the_same_tokens_are_counted(tiny_model: TinyModel) -> None:
+def test_names_of_the_same_tokens_are_counted(tiny_model: FolderOf) -> None:
     names = [
         "Gout",
         "gout",
@@ -78,7 +75,7 @@ def test_names_of_the_same_tokens_are_counted(tiny_model: TinyModel) -> None:
 
 
 @given(st.lists(st.sampled_from(["gout", "Gout", "pain", "αβ", "γ", "fever α"])))
-def test_counts_are_those_by_hand(tiny_model: TinyModel, names: list[str]) -> None:
+def test_counts_are_those_by_hand(tiny_model: FolderOf, names: list[str]) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
     ids = {name: tokenizer(name)["input_ids"] for name in names}
     counts = count_names(tokenizer, names)
@@ -87,7 +84,7 @@ def test_counts_are_those_by_hand(tiny_model: TinyModel, names: list[str]) -> No
     assert counts.names == len(ids)
 
 
-def test_the_counts_are_printed(tiny_model: TinyModel, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_counts_are_printed(tiny_model: FolderOf, capsys: pytest.CaptureFixture[str]) -> None:
     model = medprobe.load(tiny_model("bert"))
     model.rank("aspirin treats [Y] .", ["gout", "Gout", "pain", "αβγ"], "mask_average")
     line = "of 4 names 2 are the same text as another one and 1 have characters"

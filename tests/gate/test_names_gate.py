@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from medprobe.gate.checks import providing
 from medprobe.gate.expectations import names
 from medprobe.gate.expectations.names import look
 
@@ -33,24 +32,6 @@ def test_composed_letters_have_one_look() -> None:
 
 def queries(**columns: list[Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
-
-
-def test_an_answer_that_is_the_subject_fails() -> None:
-    rows = queries(
-        subject=["Gout", "Gout", "Gout"], answers=[["fever"], ["flu", "gout "], ["Gouts"]]
-    )
-    assert names.expect_answers_not_to_be_the_subject(rows) == [True, False, True]
-
-
-def test_a_name_of_two_objects_fails() -> None:
-    candidates = queries(subset=["full"] * 2, name=["flu", "fever"], id=["D1", "D2"])
-    rows = queries(
-        subset=["full"] * 3,
-        answers=[["flu", "grippe"], ["fever", "Flu"], ["flu"]],
-        answer_ids=[["D1", "D1"], ["D2", "D2"], ["D1"]],
-    )
-    with providing({"candidates": candidates}) as context:
-        assert names.expect_aliases_to_be_of_one_object(rows, context) == [True, False, True]
 
 
 def test_one_answer_for_a_whole_relation_fails() -> None:

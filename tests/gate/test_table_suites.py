@@ -91,18 +91,14 @@ def of_a_table(objects: list[str], rows: int = 36) -> dict[str, str]:
     ],
 )
 def test_how_a_name_looks_warns_from_a_share_and_a_count_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objects: list[str], failing: set[str]
+    working_folder: Path, objects: list[str], failing: set[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     found = of_a_table(objects)
     assert {*found} - {"expect_relations_to_have_several_answers"} >= failing
     assert bool(failing) == bool(found)
     assert set(found.values()) <= {"warning"}
 
 
-def test_two_odd_names_of_twenty_stop_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_two_odd_names_of_twenty_stop_nothing(working_folder: Path) -> None:
     found = of_a_table(["Anemia; iron deficiency", "ratio a<b;c\u00a0"], rows=20)
     assert found == {"expect_names_to_be_whole": "warning"}

@@ -20,7 +20,7 @@ EVERY_STAGE: dict[str, Any] = {
         "masked": {
             "mask_average": {"medlama": {}},
             "contrastive": {
-                "medlama": {"sets": ["set-0"], "sweeps": {"temperature": {"0.05": None}}},
+                "medlama": {"sets": ["set-0"], "sweeps": {"temperature": {"0.05": None}}}
             },
             "classifier": {
                 "diskne": {

@@ -23,6 +23,6 @@ def engine(budget: int = 8192) -> EngineParams:
     return EngineParams(device="cpu", token_budget=budget)
 
 
-def minicons_total(model: str, name: str, metric: str) -> float:
+def total(model: str, name: str, metric: str) -> float:
     """The score of PROMPT with a name in it."""
     return sum(SCORES.loc[(model, PROMPT.replace("[Y]", name)), metric])

@@ -62,10 +62,7 @@ def candidates(names: Sequence[str] = NAMES) -> pd.DataFrame:
 
 
 def task(
-    queries: pd.DataFrame,
-    candidates: pd.DataFrame,
-    k: int,
-    normalise: Callable[[str], str] = exact,
+    queries: pd.DataFrame, candidates: pd.DataFrame, k: int, normalise: Callable[[str], str] = exact
 ) -> Task:
     """One task over all queries and candidates."""
     return Task("task", queries, candidates, k, normalise=normalise)

@@ -34,10 +34,7 @@ SMALL: dict[str, Any] = {
         "medlama": {"medlama": {"per_relation": 12, "relations": ["may_treat", "may_prevent"]}}
     },
     "methods": {
-        "masked": {
-            "mask_average": {"medlama": {}},
-            "contrastive": {"medlama": {"sets": ["set-0"]}},
-        }
+        "masked": {"mask_average": {"medlama": {}}, "contrastive": {"medlama": {"sets": ["set-0"]}}}
     },
     "score": {"bootstrap": 50},
 }

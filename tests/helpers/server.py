@@ -105,7 +105,27 @@ class TinyServer:
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Quiet(BaseHTTPRequestHandler):
+    """Prints nothing."""
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve by a handler; yields the URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(Quiet):
     served: TinyServer
 
     def do_GET(self) -> None:
@@ -141,9 +161,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(length))
         self.end_headers()
 
-    def log_message(self, *arguments: Any) -> None:
-        """Print nothing."""
-
 
 @contextmanager
 def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, TinyServer]]:
@@ -155,13 +172,5 @@ def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[
         failures: How many requests fail, with the last five.
     """
     served = TinyServer(folder, fault, failures)
-    handler = type("Handler", (_Handler,), {"served": served})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1", served
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(type("Handler", (_Handler,), {"served": served})) as url:
+        yield url, served

@@ -1,6 +1,7 @@
 """Tiny checkpoints with random weights and small tokenizers, one per architecture."""
 
 import re
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,15 @@ def model(arch: str, folder: Path, seed: int = 0) -> Path:
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def with_template(folder: Path, copy: Path, template: str | dict[str, str]) -> Path:
+    """Copy a checkpoint, with a template for chats, or several by name."""
+    shutil.copytree(folder, copy)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(copy)
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(copy)
+    return copy
 
 
 def _words(text: str) -> list[str]:
@@ -169,9 +179,7 @@ _TOKENIZERS: dict[str, Callable[[], Any]] = {
         transformers.DebertaV2Tokenizer, ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
     ),
     "albert": lambda: _unigrams(
-        transformers.AlbertTokenizer,
-        ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
-        TEXT.lower(),
+        transformers.AlbertTokenizer, ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"], TEXT.lower()
     ),
     "modernbert": _modernbert_tokenizer,
     "pegasus": lambda: _unigrams(

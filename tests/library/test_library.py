@@ -13,7 +13,7 @@ import pytest
 import transformers
 
 import medprobe
-from helpers import ROOT, probing
+from helpers import ROOT, FolderOf, probing
 from helpers.memory import check_model_in_memory
 from helpers.toy_project import NAMED, project, score_once
 from medprobe import library
@@ -25,7 +25,6 @@ from methods.test_mask_average import slow
 NOTEBOOK = ROOT / "docs" / "quickstart.ipynb"
 PROMPT = "velotrine may treat [Y] ."
 NAMES = ["Karsten syndrome", "SNCA", "chronic pain", "hepatitis B", "influenza", "pneumonia"]
-TinyModel = Callable[[str], Path]
 
 
 def test_importing_it_loads_no_library() -> None:
@@ -47,7 +46,7 @@ def test_every_name_is_handed_on() -> None:
         _ = medprobe.lode  # type: ignore[attr-defined]
 
 
-def test_names_are_ranked_as_by_hand(tiny_model: TinyModel) -> None:
+def test_names_are_ranked_as_by_hand(tiny_model: FolderOf) -> None:
     model = medprobe.load(tiny_model("bert"))
     ranked = model.rank(PROMPT, NAMES, "mask_average", k=3)
     assert list(ranked) == ["rank", "answer", "score"]
@@ -57,7 +56,7 @@ def test_names_are_ranked_as_by_hand(tiny_model: TinyModel) -> None:
     assert ranked["score"].is_monotonic_decreasing
 
 
-def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
+def test_a_model_writes_answers_without_names(tiny_model: FolderOf) -> None:
     for kind, method in (("bert", "fill_mask"), ("t5", "generative")):
         answers = medprobe.load(tiny_model(kind)).ask(PROMPT, method, k=2)
         assert list(answers) == ["rank", "answer", "score"] and 1 <= len(answers) <= 2
@@ -83,7 +82,7 @@ def test_a_model_writes_answers_without_names(tiny_model: TinyModel) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_refused(
-    ask: Callable[[medprobe.Model], object], says: str, tiny_model: TinyModel
+    ask: Callable[[medprobe.Model], object], says: str, tiny_model: FolderOf
 ) -> None:
     with pytest.raises(BadInput, match=says):
         ask(medprobe.load(tiny_model("bert")))
@@ -106,7 +105,7 @@ FACTS = pd.DataFrame(
 PROMPTS = {"treats": "[X] treats [Y] .", "prevents": "[X] prevents [Y] ."}
 
 
-def test_a_frame_of_facts_gives_what_its_file_gives(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_a_frame_of_facts_gives_what_its_file_gives(tiny_model: FolderOf, tmp_path: Path) -> None:
     model = medprobe.load(tiny_model("bert"))
     from_frame = medprobe.probe(model, FACTS, "mask_average", prompts=PROMPTS, bootstrap=50)
     FACTS.to_csv(tmp_path / "facts.csv", index=False)
@@ -130,7 +129,7 @@ def test_a_frame_of_facts_gives_what_its_file_gives(tiny_model: TinyModel, tmp_p
     assert value == pytest.approx(first["hit"].mean(), abs=1e-6)
 
 
-def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None:
+def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: FolderOf) -> None:
     model = medprobe.load(tiny_model("bert"))
     few = medprobe.probe(model, FACTS, "fill_mask", prompts=PROMPTS, limit=2, bootstrap=10)
     assert sorted(few.tables.queries["relation"]) == ["prevents", "treats"]
@@ -141,7 +140,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: TinyModel) -> None
 
 
 @pytest.fixture
-def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: TinyModel) -> Path:
+def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: FolderOf) -> Path:
     """A project with scores and a model."""
     project(tmp_path, monkeypatch)
     score_once(Params(score=ScoreParams(bootstrap=50), **NAMED))
@@ -194,7 +193,7 @@ def test_the_notebook_runs(scored_project: Path, monkeypatch: pytest.MonkeyPatch
     assert all(cell["outputs"] for cell in code), "GitHub shows what is stored"
 
 
-def test_a_model_in_memory_is_that_of_its_folder(tiny_model: TinyModel) -> None:
+def test_a_model_in_memory_is_that_of_its_folder(tiny_model: FolderOf) -> None:
     check_model_in_memory(tiny_model("bert"), transformers.AutoModelForMaskedLM, "mask_average")
 
 
@@ -205,7 +204,7 @@ def test_one_model_is_expected(arguments: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_is_probed_while_it_trains(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_a_model_is_probed_while_it_trains(tiny_model: FolderOf, tmp_path: Path) -> None:
     folder = tiny_model("bert")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     facts = pd.DataFrame(
@@ -251,7 +250,7 @@ def test_a_model_is_probed_while_it_trains(tiny_model: TinyModel, tmp_path: Path
 
 
 def test_a_trainer_without_tokenizer_stops_before_it_trains(
-    tiny_model: TinyModel, tmp_path: Path
+    tiny_model: FolderOf, tmp_path: Path
 ) -> None:
     network = transformers.AutoModelForMaskedLM.from_pretrained(tiny_model("bert"))
     arguments = transformers.TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)

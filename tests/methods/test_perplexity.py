@@ -1,7 +1,6 @@
 """Perplexity of filled prompts against a slow, obvious implementation."""
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 import transformers
 
-from helpers import probing, tiny
+from helpers import FolderOf, probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.methods.perplexity import Perplexity, perplexity
@@ -64,9 +63,7 @@ def slow(folder: Path, arch: str, text: str, *, answer_first: bool = True) -> fl
 
 
 @pytest.mark.parametrize("arch", [*probing.MASKED, *probing.CAUSAL, "gpt_neox"])
-def test_it_equals_the_slow_way_at_any_batch_size(
-    tiny_model: Callable[[str], Path], arch: str
-) -> None:
+def test_it_equals_the_slow_way_at_any_batch_size(tiny_model: FolderOf, arch: str) -> None:
     texts = TEXTS if arch in ("bert", "gpt2") else TEXTS[::2]
     expected = [slow(tiny_model(arch), arch, text) for text in texts]
     for budget in (1, 50, 8192):
@@ -76,9 +73,7 @@ def test_it_equals_the_slow_way_at_any_batch_size(
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "qwen3", "gpt_neox", "llama"])
-def test_a_text_has_the_start_of_its_tokenizer(
-    tiny_model: Callable[[str], Path], arch: str
-) -> None:
+def test_a_text_has_the_start_of_its_tokenizer(tiny_model: FolderOf, arch: str) -> None:
     texts = TEXTS[:2]
     table = queries(texts)
     table["prompt"] = [text.rsplit(" ", 2)[0] + " [Y] ." for text in texts]
@@ -91,7 +86,7 @@ def test_a_text_has_the_start_of_its_tokenizer(
     assert predictions["tokens"].tolist() == scored
 
 
-def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:
+def test_the_columns_agree(tiny_model: FolderOf) -> None:
     predictions = probed(tiny_model("bert"), 8192)
     assert predictions["perplexity"].tolist() == pytest.approx(
         [math.exp(-s) for s in predictions["score"]]
@@ -100,9 +95,7 @@ def test_the_columns_agree(tiny_model: Callable[[str], Path]) -> None:
     assert (predictions["rank"] == 1).all() and (predictions["tokens"] > 1).all()
 
 
-def test_the_sentence_of_the_source_goes_before_the_filled_prompt(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_the_sentence_of_the_source_goes_before_the_filled_prompt(tiny_model: FolderOf) -> None:
     table = queries().assign(sentence=TEXTS[::-1])
     predictions = probed(tiny_model("bert-cased"), 8192, table)
     plain = probed(tiny_model("bert-cased"), 8192)
@@ -110,15 +103,13 @@ def test_the_sentence_of_the_source_goes_before_the_filled_prompt(
 
 
 @pytest.mark.parametrize("arch", ["bert", "gpt2"])
-def test_a_sentence_beyond_the_window_is_named(
-    tiny_model: Callable[[str], Path], arch: str
-) -> None:
+def test_a_sentence_beyond_the_window_is_named(tiny_model: FolderOf, arch: str) -> None:
     with pytest.raises(BadInput, match=r"query q1: the filled prompt has .* the model reads 128"):
         probed(tiny_model(arch), 8192, queries(["short text", "gene " * 200]))
 
 
 @pytest.mark.parametrize("arch", ["bert", "gpt2"])
-def test_a_sentence_of_nothing_is_named(tiny_model: Callable[[str], Path], arch: str) -> None:
+def test_a_sentence_of_nothing_is_named(tiny_model: FolderOf, arch: str) -> None:
     table = queries(["short"]).assign(sentence="")
     with pytest.raises(BadInput, match="query q0: the filled prompt has no token"):
         probed(tiny_model(arch), 8192, table)

@@ -105,9 +105,7 @@ def test_a_benchmark_of_single_answers_has_no_majority() -> None:
 
 
 @pytest.mark.skipif(not RELEASED.is_dir(), reason="MEDPROBE_RELEASED_DATA names no such folder")
-def test_the_majority_and_a_random_answer_of_released_medlama(
-    tmp_path: Path,
-) -> None:
+def test_the_majority_and_a_random_answer_of_released_medlama(tmp_path: Path) -> None:
     (tmp_path / "medlama").mkdir()
     for path in [*RELEASED.glob("2021AA/*.csv"), RELEASED / "prompts.csv"]:
         (tmp_path / "medlama" / path.name).symlink_to(path.resolve())

@@ -24,13 +24,7 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.comparisons import holm
 from medprobe.metrics.pairs import above_control
-from medprobe.metrics.results import (
-    comparison,
-    is_compared,
-    score_table,
-    sweep,
-    write_scores,
-)
+from medprobe.metrics.results import comparison, is_compared, score_table, sweep, write_scores
 from medprobe.metrics.significance import (
     SIGNIFICANCE,
     average_by_query,
@@ -147,7 +141,7 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     expected = SCORER.paired(table, folder, scoring).sort_values(keys)
     expected = expected[expected["variant"].map(is_compared)].reset_index(drop=True)
     assert {*paired["variant"]} == {  # no steps of a sweep
-        *("", "original", "shuffled", "shuffled-original"),
+        *("", "original", "shuffled", "shuffled-original")
     }
     pd.testing.assert_frame_equal(paired.sort_values(keys, ignore_index=True), expected[[*paired]])
 
@@ -216,14 +210,6 @@ def test_a_score_that_is_not_a_number_is_never_written(number: float) -> None:
         _as_json(scores)
 
 
-def test_a_table_is_scored_by_the_scorer_it_names() -> None:
-    table = read_table(TABLE, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
-    write_predictions(table.assign(perplexity=7.5), TABLE, "perplexity")
-    score(PARAMS)
-    content = json.loads(SCORES.read_text())["made_up"]["default"]
-    assert content["full"]["macro"]["perplexity"]["value"] == 7.5
-
-
 def test_predictions_of_another_benchmark_are_named() -> None:
     strange = read_table(TABLE, []).assign(query_id="elsewhere")
     write_predictions(strange, TABLE, "accuracy")
@@ -252,7 +238,7 @@ def test_what_params_no_longer_name_has_no_scores_until_it_returns(
         "made_up": {**GUESSES, "taught": {"contrastive": 0.75}}
     }
     assert {path.parent.name for path in Path("metrics/scores").glob("*/*")} == {
-        *("baseline", "taught"),
+        *("baseline", "taught")
     }
     assert [path.name for path in SWEEPS.iterdir()] == ["made_up-taught-contrastive-step.csv"]
     tests = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
@@ -437,12 +423,7 @@ def test_another_quantity_is_not_compared() -> None:
 
 
 def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
-    both = pd.concat(
-        [
-            system([1.0] * 8),
-            system([0.0] * 8).rename({"full": "negative"}),
-        ]
-    )
+    both = pd.concat([system([1.0] * 8), system([0.0] * 8).rename({"full": "negative"})])
     systems = {("a", "x"): both, ("a", "x:copy"): both.assign(acc_at_1=1.0)}
     table = significance(systems, "b", PARAMS.score, 0, contrasts=[("full", "negative")])
     rows = table[table["subset"] == "full - negative"].set_index("method_a")

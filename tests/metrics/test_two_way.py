@@ -125,9 +125,7 @@ def test_subjects_and_answers_stand_alike(columns: list[np.ndarray]) -> None:
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=30).filter(lambda x: np.std(x) > 1e-3))
-def test_where_each_query_has_an_answer_of_its_own_it_is_the_one_way_t(
-    values: list[float],
-) -> None:
+def test_where_each_query_has_an_answer_of_its_own_it_is_the_one_way_t(values: list[float]) -> None:
     """With the variance around the mean that is tested."""
     differences, one_each = np.array(values), np.arange(len(values))
     n, mean = len(values), differences.mean()

@@ -36,12 +36,11 @@ OWN_PARAMS += "".join(
 
 
 @pytest.fixture
-def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def params_path(working_folder: Path) -> Iterator[Path]:
     """The params.yaml of a project that has a paper of its own."""
-    monkeypatch.chdir(tmp_path)
     path = Path("params.yaml")
     path.write_text(OWN_PARAMS, encoding="utf-8")
-    with made_up_paper.published(tmp_path):
+    with made_up_paper.published(working_folder):
         yield path
 
 

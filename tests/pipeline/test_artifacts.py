@@ -69,11 +69,8 @@ def run(folder: Path, *commands: str) -> None:
         subprocess.run(command.split(), cwd=folder, env=environment() | names, check=True)
 
 
-def test_a_model_that_is_added_gets_its_entry(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_added_gets_its_entry(working_folder: Path) -> None:
     """By `medprobe repro` and `plan`, without `medprobe pipeline`."""
-    monkeypatch.chdir(tmp_path)
     content = yaml.safe_load(params_text())
     Path("params.yaml").write_text(yaml.safe_dump(content))
     Path("dvc.yaml").write_text("# Written by `medprobe pipeline`\n")
@@ -84,9 +81,8 @@ def test_a_model_that_is_added_gets_its_entry(
     assert [*yaml.safe_load(Path("dvc.yaml").read_text())["artifacts"]] == ["small"]
 
 
-def test_stages_of_your_own_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_of_your_own_stay(working_folder: Path) -> None:
     """Below the line verbatim; one that was added above it is moved there."""
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(params_text())
     pipeline.write()
     text = Path("dvc.yaml").read_text()

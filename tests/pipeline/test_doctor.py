@@ -92,10 +92,9 @@ def test_the_origin_of_sample_models_is_reported(tmp_path: Path) -> None:
 
 
 def test_folders_and_libraries_that_are_not_there_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    mine = tmp_path / "checkpoints/mine"
+    mine = working_folder / "checkpoints/mine"
     params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
     Path("requirements.lock").write_text("nowhere-to-be==1\n")
     monkeypatch.setattr(pipeline, "files", dict)
@@ -126,12 +125,11 @@ def test_a_file_that_settings_name_is_a_source(tmp_path: Path) -> None:
 
 
 def test_a_missing_source_is_named_with_the_command_that_brings_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for name in ("files", "locks"):
         monkeypatch.setattr(pipeline, name, dict)
-    plugin = tmp_path / "plugins/imports/drugs.py"
+    plugin = working_folder / "plugins/imports/drugs.py"
     plugin.parent.mkdir(parents=True)
     Path("params.yaml").touch()
     plugin.write_text('BRINGS = "tables/drugs.csv"\n')
@@ -147,9 +145,8 @@ def test_a_missing_source_is_named_with_the_command_that_brings_it(
 
 
 def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pipeline, "files", lambda: {Path("dvc.yaml"): "stages: {}\n"})
     monkeypatch.setattr(pipeline, "locks", dict)
     for says_so in (True, False):

@@ -41,13 +41,6 @@ TARGETS = (  # what is replaced: outputs of stages, and what stands beside them
 )
 
 
-@pytest.fixture
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def contents(folder: Path) -> dict[str, str]:
     """SHA-256 of all results, but of those that say when they were made."""
     return {

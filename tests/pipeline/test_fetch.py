@@ -3,7 +3,6 @@
 import json
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import yaml
 from click.testing import CliRunner
 from safetensors.torch import load_file, save_file
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from helpers.needed import NEEDED
 from medprobe.cli import main
 from medprobe.core import lineage
@@ -24,8 +23,6 @@ from medprobe.engine.formats import merge
 from medprobe.engine.load import load
 from medprobe.pipeline.stages import fetch as stage
 from medprobe.pipeline.stages.fetch import fetch
-
-TinyModel = Callable[[str], Path]
 
 
 def params(kind: str = "masked", folder: Path | None = None, **more: Any) -> Params:
@@ -43,7 +40,7 @@ def same(first: Path, other: Path) -> bool:
     )
 
 
-def test_a_folder_is_copied_without_its_other_files(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_a_folder_is_copied_without_its_other_files(tiny_model: FolderOf, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(tiny_model("bert"), source)
     (source / "modeling_evil.py").write_text("raise SystemExit")
@@ -72,7 +69,7 @@ def vocabulary_alone(source: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("has_description", [False, True])
 def test_a_cased_model_can_read_in_lower_case_under_every_head_and_after_rewiring(
-    tiny_model: TinyModel, tmp_path: Path, has_description: bool
+    tiny_model: FolderOf, tmp_path: Path, has_description: bool
 ) -> None:
     """As the released code has `do_lower_case=True` for each checkpoint."""
     source = tmp_path / "source"
@@ -97,7 +94,7 @@ def test_a_cased_model_can_read_in_lower_case_under_every_head_and_after_rewirin
 
 
 def test_fetching_follows_the_models_that_are_lower_cased(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`check` writes them to the file on which dvc.yaml lets both stages depend."""
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -114,7 +111,7 @@ def test_fetching_follows_the_models_that_are_lower_cased(
 
 
 def test_lower_case_is_for_word_pieces_of_fetched_checkpoints(
-    tiny_model: TinyModel, tmp_path: Path
+    tiny_model: FolderOf, tmp_path: Path
 ) -> None:
     facts = {"models": {"masked": {"mine": {"lower_case": True}}}}
     wanted = Params.model_validate(facts | {"folders": {"mine": tiny_model("roberta")}})
@@ -124,7 +121,7 @@ def test_lower_case_is_for_word_pieces_of_fetched_checkpoints(
 
 
 def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(
-    tiny_model: TinyModel, tmp_path: Path
+    tiny_model: FolderOf, tmp_path: Path
 ) -> None:
     def refused(wanted: Params, says: str, name: str = "mine") -> None:
         with pytest.raises(BadInput, match=says) as caught:
@@ -160,7 +157,7 @@ def test_a_hub_name_offline_is_refused_at_once(
 
 
 def test_a_cached_hub_name_needs_no_network(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
 
@@ -195,7 +192,7 @@ def logits(model: Any) -> torch.Tensor:
     return output
 
 
-def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: FolderOf, tmp_path: Path) -> None:
     adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
     source = tmp_path / "source"
     shutil.copytree(tiny_model("gpt2"), source)
@@ -212,7 +209,7 @@ def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: TinyModel, tmp_pat
     assert not (tmp_path / "out/adapter_config.json").exists()
 
 
-def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: FolderOf, tmp_path: Path) -> None:
     adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
     source = tmp_path / "source"
     shutil.copytree(tiny_model("llama"), source)
@@ -248,7 +245,7 @@ def test_what_is_no_lora_adapter_is_refused(
 
 
 def test_an_adapter_of_the_hub_is_fetched_with_its_model(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from huggingface_hub import constants
 

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
 from medprobe.pipeline import check
@@ -90,7 +89,7 @@ def medprobe(libs: Path, folder: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 def test_the_wheel_makes_a_project_and_probes_a_table(
-    installed: Path, tmp_path: Path, tiny_model: Callable[[str], Path]
+    installed: Path, tmp_path: Path, tiny_model: FolderOf
 ) -> None:
     medprobe(installed, tmp_path, "init", "project")
     project = tmp_path / "project"
@@ -125,9 +124,7 @@ def python(libs: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.slow
-def test_the_example_of_the_library_needs_no_extra(
-    bare: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_the_example_of_the_library_needs_no_extra(bare: Path, tiny_model: FolderOf) -> None:
     page = (ROOT / "docs/how-to/library.md").read_text(encoding="utf-8")
     example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
     example = example.replace("outputs/models/taught", str(tiny_model("bert")))

@@ -1,7 +1,5 @@
 """Which stages `medprobe plan` says are left, and how long they took before."""
 
-from pathlib import Path
-
 import pytest
 
 from medprobe.core.params import Params
@@ -14,9 +12,7 @@ def probing(model: str, benchmark: str) -> Stage:
     return Stage("now", [f"medprobe probe {options}", "medprobe track"], ())
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_a_stage_takes_as_long_as_all_its_commands_took(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,9 +102,8 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
 
 
 def test_a_stage_that_the_system_kills_is_explained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    working_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("dvc.yaml").write_text("stages: {probe: {cmd: kill -9 $$, outs: [out]}}\n")
     subprocess.run(["dvc", "init", "--quiet", "--no-scm"], check=True)
     with repro.process_group() as group, pytest.raises(BadInput, match="lower --jobs or engine"):
@@ -113,9 +112,8 @@ def test_a_stage_that_the_system_kills_is_explained(
 
 
 def test_dvc_does_not_run_where_nothing_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(repro, "find_stale_stages", lambda **_: {})
     monkeypatch.setattr(repro, "_dvc", lambda *_: pytest.fail("DVC ran"))
     repro.repro(jobs=2)
@@ -130,9 +128,8 @@ def test_dvc_does_not_run_where_nothing_is_left(
 
 
 def test_dvc_gives_no_advice_on_git_after_each_stage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    working_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("dvc.yaml").write_text("stages: {score: {cmd: echo 7 > out, outs: [out]}}\n")
     subprocess.run(["git", "init", "--quiet"], check=True)
     subprocess.run(["dvc", "init", "--quiet"], check=True)

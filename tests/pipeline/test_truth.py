@@ -144,13 +144,13 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
     f"{SRC}/papers/context/metrics/ucm.py": ["score", "significance", "track", "compare"],
     f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
     f"{SRC}/papers/medlama/settings/sweeps.py": [  # a section: who uses it
-        *("validate-sentences@*", "rewire@*", "rewire-none@*", "probe-masked@*"),
+        *("validate-sentences@*", "rewire@*", "rewire-none@*", "probe-masked@*")
     ],
     f"{SRC}/papers/medlama/expectations/medlama.py": ["validate-medlama@*", "validate-context@*"],
     f"{SRC}/sample/training.py": ["train*"],
     f"{SRC}/cli/results.py": [],
     f"{SRC}/core/benchmark_statistics.py": [
-        *("build-*", "score", "significance", "track", "compare"),
+        *("build-*", "score", "significance", "track", "compare")
     ],
     # core: what a stage imports of it, and nothing that only tells people something
     f"{SRC}/core/progress.py": [],
@@ -326,11 +326,5 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
             stale_stages = stages(repo)
     assert stale_stages == {
         *("check", "code", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
-        *(
-            "probe-causal@mine",
-            "score",
-            "significance",
-            "track",
-            "compare",
-        ),
+        *("probe-causal@mine", "score", "significance", "track", "compare"),
     }

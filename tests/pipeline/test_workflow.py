@@ -161,17 +161,6 @@ def test_workflows_run_targets_of_the_makefile() -> None:
                     assert program == "make" and target in targets, step["run"]
 
 
-def test_the_cache_follows_the_pinned_data() -> None:
-    steps = yaml.safe_load(WORKFLOW.read_text())["jobs"]["gate"]["steps"]
-    (cache,) = [
-        cache_step["with"]
-        for cache_step in steps
-        if cache_step.get("uses", "").startswith("actions/cache@")
-    ]
-    assert cache["path"] == ".dvc/cache"
-    assert "hashFiles('data.dvc', 'data/*.dvc')" in cache["key"]
-
-
 def test_metrics_that_moved_are_in_the_summary(tmp_path: Path) -> None:
     """Of a pull request of one commit, whose gate passes."""
     (tmp_path / ".venv").symlink_to(BINARIES.parent)

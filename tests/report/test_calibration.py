@@ -46,15 +46,6 @@ def results(
     )
 
 
-def test_each_method_that_sees_the_question_has_its_pair() -> None:
-    twin_pairs = calibration.pairs(results(), "own").set_index("method")
-    assert twin_pairs["higher"].to_dict() == {
-        "fill_mask": True,
-        "fill_mask:frozen": True,
-        "fill_mask:frozen-hypothesis-only": False,
-    }
-
-
 def test_the_section_has_each_pair_with_its_test_and_doses() -> None:
     """The models of `frozen` are not significantly different, those of `tested` are, of the others
     there is no test. `lp-ft` is the same of both, and `lp-ft:again` the same result."""

@@ -1,7 +1,7 @@
 """The comparison: its table, its tests and its page."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import transformers
 
-from helpers import made_up_paper
+from helpers import FolderOf, made_up_paper
 from helpers.toy_project import METADATA, NAMES, project, score_once
 from helpers.toy_report import PARAMS, write_report
 from medprobe.core import places
@@ -28,15 +28,14 @@ from medprobe.report.sections.models import breakdowns
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str], Path]) -> Path:
+def reports(tmp_path_factory: pytest.TempPathFactory, tiny_model: FolderOf) -> Path:
     return write_report(tmp_path_factory.mktemp("project"), tiny_model("bert"))
 
 
 @pytest.fixture
-def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def printed(working_folder: Path) -> Iterator[None]:
     """The working folder is a project with a paper of its own."""
-    monkeypatch.chdir(tmp_path)
-    with made_up_paper.published(tmp_path):
+    with made_up_paper.published(working_folder):
         yield
 
 
@@ -66,7 +65,7 @@ def test_the_table_has_its_columns_and_every_number(reports: Path) -> None:
     assert not table.duplicated(COMPARISON[:6]).any()
 
 
-def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: Callable[[str], Path]) -> None:
+def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: FolderOf) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model("bert"))
     lengths = [len(tokenizer(name, add_special_tokens=False)["input_ids"]) for name in NAMES]
     benchmark_statistics = pd.read_csv(reports / "statistics.csv")
@@ -107,9 +106,6 @@ def test_the_same_input_gives_the_same_bytes(reports: Path) -> None:
 
 def test_the_page_is_whole_and_needs_no_network(reports: Path) -> None:
     page = (reports / "index.html").read_text()
-    links = re.findall(r"""(?:src|href)=["']([^"'#]+)""", page)
-    assert "queries/made_up.html" in links
-    assert all(link == "data:," or (reports / link).is_file() for link in links), links
     assert "url(http" not in page
     assert "@import" not in page
 
@@ -128,11 +124,6 @@ def test_the_page_is_whole_and_needs_no_network(reports: Path) -> None:
 
     Checker().feed(page)
     assert open_tags == []
-
-
-def test_the_figures_are_files(reports: Path) -> None:
-    figures = {path.stem for path in (reports / "figures").glob("*.svg")}
-    assert {"made_up-full-models", "made_up-relations"} <= figures
 
 
 def test_every_heading_has_an_address(reports: Path) -> None:
@@ -184,14 +175,6 @@ def test_prompts_are_on_a_page_only_where_they_are_open_or_allowed(
     write_page_of_benchmark(tmp_path, text, ("made_up", tables))
     page = (tmp_path / "made_up.html").read_text() + (tmp_path / "made_up/0.js").read_text()
     assert ("drug 1 might treat" in page) == ("corvin" in page) == (invented or text)
-
-
-def test_nothing_of_the_prompts_is_on_the_report(reports: Path) -> None:
-    pages = [*reports.glob("*.html"), *reports.glob("*.js")]
-    assert len(pages) == 2
-    for page in pages:
-        assert "drug 1" not in page.read_text(), page
-        assert "corvin" not in page.read_text(), page
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,7 @@ from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring, catalog
 from medprobe.metrics.results import COMPARISON, to_rows, without_repeats
-from medprobe.metrics.significance import (
-    LEVEL,
-    SIGNIFICANCE,
-    average_by_query,
-    significance,
-)
+from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query, significance
 from medprobe.metrics.summary import summarise, weighted
 from medprobe.report import leaderboard, verdicts
 from medprobe.report.leaderboard import Standing, standing

@@ -15,8 +15,7 @@ from papers.medlama.test_medlama_adopt import OWN_PARAMS
 
 
 @pytest.fixture
-def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def params_path(working_folder: Path) -> Path:
     path = Path("params.yaml")
     path.write_text(OWN_PARAMS, encoding="utf-8")
     return path

@@ -57,9 +57,7 @@ def built_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BuiltTabl
 
 
 @pytest.fixture(scope="module")
-def loaded(
-    built_tables: BuiltTables,
-) -> dict[tuple[str, str], Suite]:
+def loaded(built_tables: BuiltTables) -> dict[tuple[str, str], Suite]:
     """All suites of their own, by builder and table."""
     return {
         (builder, suite.table): suite
@@ -113,11 +111,7 @@ def test_what_is_broken_in_files_is_found(sample_folder: Path, builder: str, cas
     ("builder", "case"), [(builder, case) for builder, cases in ODD.items() for case in cases]
 )
 def test_files_that_are_odd_and_right_pass_in_silence(
-    sample_folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    builder: str,
-    case: str,
+    sample_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder: str, case: str
 ) -> None:
     shutil.copytree(sample_folder / "data", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
@@ -148,9 +142,7 @@ def test_a_suite_like_another_one_has_its_checks() -> None:
             assert (EXPECTATIONS / like).parent in suites.folders(path.parent), path
 
 
-def test_what_a_check_of_rows_reads_is_never_missing(
-    loaded: dict[tuple[str, str], Suite],
-) -> None:
+def test_what_a_check_of_rows_reads_is_never_missing(loaded: dict[tuple[str, str], Suite]) -> None:
     """Such a check skips rows in which a value is missing, so that another one has to report it."""
     for path, suite in loaded.items():
         held = {

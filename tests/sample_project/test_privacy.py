@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 BUILDERS = ("medlama", "biolama", "lama", "lipid", "context", "diskne")
 BENCHMARKS = ("biolama", "lama")  # of names to rank; of MedLAMA: test_pipeline.py
 WORDLESS = {  # sources of identifiers, types, labels and numbers
-    *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation"),
+    *("MRREL", "MRSTY", "hierarchy", "cui2vec", "MEDIQA", "the released annotation")
 }
 
 
@@ -184,10 +184,7 @@ def test_an_error_quotes_no_text(names: re.Pattern[str], reader: str) -> None:
             path.write_bytes(sound)
 
 
-def test_the_command_line_quotes_text_only_where_it_is_allowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_line_quotes_text_only_where_it_is_allowed(working_folder: Path) -> None:
     Path("data/entities").mkdir(parents=True)
     Path("data/entities/chemicals.txt").write_text("velotrine\nVelotrine\n")
     content = "{seed: 1, engine: {precision: float32}, rewire: {}, score: {}, track: {text: TEXT}, "

@@ -63,11 +63,7 @@ CASES = [
     ("triples", triple(obj_labels=[7]), "obj_labels.0 is a number, expected a valid string"),
     ("triples", triple(obj_labels=[{}]), "obj_labels.0 is an object, expected"),
     ("triples", triple(obj_aliases=["abc"]), "obj_aliases.0 is 'abc', expected a valid list"),
-    (
-        "triples",
-        triple(sub_label="\u200b \t"),
-        "sub_label is '\\u200b \\t', expected visible",
-    ),
+    ("triples", triple(sub_label="\u200b \t"), "sub_label is '\\u200b \\t', expected visible"),
     ("triples", triple(sub_label="a\0"), "expected visible text"),
     ("facts in csv", b"", "facts.csv: empty"),
     ("facts in csv", b"subjekt,relation,object\na,b,c\n", "line 2: no field 'subject'"),

@@ -34,9 +34,8 @@ def means(monkeypatch: pytest.MonkeyPatch, by_method: dict[str, tuple[str, float
 
 
 def test_a_perplexity_is_not_taken_for_the_best_accuracy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     (folder := places.BENCHMARKS / "facts").mkdir(parents=True)
     (folder / "about.json").write_text('{"builder": "table", "normalise": "none"}')
     content = means(monkeypatch, VALUES | COSTS)

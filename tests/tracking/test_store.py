@@ -44,13 +44,12 @@ def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def empty(new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty(new_store: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a store without runs, to work in."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     Path("mlruns").mkdir()
     shutil.copy(new_store, "mlruns")
-    return tmp_path
+    return working_folder
 
 
 DATABASE = Path("mlruns/mlflow.db")
@@ -200,12 +199,11 @@ def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.Monk
 
 
 def test_on_a_server_the_results_of_others_stay(
-    new_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_store: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     shutil.copy(new_store, "server.db")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/server.db")
-    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(tmp_path))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{working_folder}/server.db")
+    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(working_folder))
     for user in ("one", "other"):
         monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
         result = PendingRun("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
@@ -249,9 +247,8 @@ def test_processes_that_start_together_make_one_store(empty: Path) -> None:
 
 
 def test_a_store_is_made_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
 
     def stopped(client: MlflowClient, max_results: int) -> None:
@@ -267,9 +264,8 @@ def test_a_store_is_made_whole_or_not_at_all(
 
 
 def test_an_error_of_mlflows_database_is_raised_and_not_printed_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    working_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     client = connect()
     with sqlite3.connect("mlruns/mlflow.db") as database:
         database.execute("DROP TABLE metrics")

@@ -37,12 +37,8 @@ TEMPLATES = {  # behind which an answer stands: a blank, a line's end, a mark of
 @pytest.fixture(scope="module")
 def chat_model(tiny_model, tmp_path_factory):
     def folder(arch, template=None):
-        chat_folder = tmp_path_factory.mktemp("chat") / arch
-        shutil.copytree(tiny_model(arch), chat_folder)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(chat_folder)
-        tokenizer.chat_template = template or TEMPLATES[arch]
-        tokenizer.save_pretrained(chat_folder)
-        return chat_folder
+        copy = tmp_path_factory.mktemp("chat") / arch
+        return tiny.with_template(tiny_model(arch), copy, template or TEMPLATES[arch])
 
     return folder
 
@@ -98,10 +94,7 @@ def test_a_chat_ranks_every_candidate_as_it_would_be_written(arch, chat_model):
     predictions = predict_pass(prober, tables(), "chat-0-shot-constrained")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     chats = [
-        [
-            {"role": "user", "content": question(prompt)},
-            {"role": "assistant", "content": "[Y]"},
-        ]
+        [{"role": "user", "content": question(prompt)}, {"role": "assistant", "content": "[Y]"}]
         for prompt in probing.PROMPTS
     ]
     texts = [tokenizer.apply_chat_template(chat, tokenize=False) for chat in chats]
@@ -319,10 +312,7 @@ def test_all_combinations_are_passes_and_a_template_is_used_where_there_is_one(
     tiny_model, chat_model
 ):
     assert inspect(chat_model("llama")).kinds == ("chat", "causal")
-    assert method(tiny_model("llama")).passes() == [
-        "none-0-shot-constrained",
-        "none-0-shot-free",
-    ]
+    assert method(tiny_model("llama")).passes() == ["none-0-shot-constrained", "none-0-shot-free"]
     prober = method(chat_model("llama"), shots=[0, 2], forms=["free"])
     assert prober.passes() == [
         *("chat-0-shot-free", "chat-2-shot-free"),
@@ -399,8 +389,7 @@ def test_what_cannot_be_asked_is_one_clear_line(tiny_model, chat_model):
     with pytest.raises(BadInput, match=r"template refuses the chat \(OverflowError\)"):
         predict_pass(method(failing), tables(), "chat-0-shot-free")
     slow = chat_model(
-        "llama",
-        "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}",
+        "llama", "{% for i in range(10000) %}{% for j in range(10000) %}{% endfor %}{% endfor %}"
     )
     with pytest.raises(BadInput, match=r"template refuses the chat \(StepsError\)"):
         predict_pass(method(slow), tables(), "chat-0-shot-free")
@@ -457,8 +446,7 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
     assert not other.writer.thinks
 
 
-def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, working_folder):
     arguments = ["ask", str(tiny_model("gpt2")), "aspirin treats [Y] .", "--json"]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     answer = json.loads(result.stdout)

@@ -1,7 +1,6 @@
 """Judgment: what is drawn as wrong, P(true) against the slow way, and its metrics."""
 
 import math
-import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,9 +12,10 @@ import pytest
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
-from helpers import probing, tiny
+from helpers import minicons, probing, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, ScoreParams
 from medprobe.core.tables import BenchmarkTables, write_predictions
@@ -50,12 +50,8 @@ def method(folder, budget=8192, **settings):
 
 @pytest.fixture(scope="module")
 def chat_model(tiny_model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("judge") / "gpt2"
-    shutil.copytree(tiny_model("gpt2"), folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    return folder
+    copy = tmp_path_factory.mktemp("judge") / "gpt2"
+    return tiny.with_template(tiny_model("gpt2"), copy, TEMPLATE)
 
 
 def task(prober, tables):
@@ -343,3 +339,32 @@ def test_a_reliability_diagram_has_a_line_a_variant_and_the_diagonal(judged, tmp
     other.parent.mkdir(parents=True)
     write_predictions(rows, other, "accuracy")
     assert table({"taught": other}).empty
+
+
+@pytest.mark.parametrize("model", minicons.MODELS)
+@pytest.mark.parametrize(
+    ("pass_", "metric"), [("likelihood", "original"), ("within_word_l2r", "within_word_l2r")]
+)
+def test_judgment_compares_the_totals_of_minicons(model, pass_, metric):
+    right, wrong = "hepatitis B", "influenza"
+    queries = probing.queries([minicons.PROMPT] * 2).assign(
+        subject=["a", "b"], subject_id=["C1", "C2"], answers=[[right], [wrong]]
+    )
+    queries["answer_ids"] = [["A0"], ["A1"]]
+    tables = BenchmarkTables(queries, probing.candidates([right, wrong]))
+    prober = Judgment(
+        minicons.checkpoint(model), Judgment.Settings(within_word_l2r=True), minicons.engine(), 0
+    )
+    assert prober.passes() == ["likelihood", "within_word_l2r"]
+    predictions = prober.predict(task(prober, tables), pass_)
+    assert set(predictions["variant"]) == {pass_}
+    assert predictions["prediction"].tolist() == [right, wrong, wrong, right]
+    share = expit(minicons.total(model, right, metric) - minicons.total(model, wrong, metric))
+    assert predictions["score"].tolist() == pytest.approx(
+        [share, 1 - share, 1 - share, share], abs=1e-3
+    )
+
+
+def test_without_the_setting_there_is_no_such_pass():
+    prober = Judgment(minicons.checkpoint("bert"), Judgment.Settings(), minicons.engine(), 0)
+    assert prober.passes() == ["likelihood"]

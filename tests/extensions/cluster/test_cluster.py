@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from helpers import probing
+from helpers import FolderOf, probing
 from helpers.faulty import WORKERS_PATH, Counted, Faulty
 from helpers.pickled import contents
 from helpers.project import SMALL, Project
@@ -101,10 +101,7 @@ def nodes() -> Iterator[Callable[[], None]]:
 
 @pytest.fixture
 def project(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tiny_model: Callable[[str], Path],
-    nodes: Callable[[], None],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: FolderOf, nodes: Callable[[], None]
 ) -> Path:
     """A model, two benchmarks and a sentence set, in the folder where the test then is."""
     nodes()
@@ -177,9 +174,7 @@ def test_a_part_that_fails_or_is_lost_with_its_node_is_done_again(
     assert re.fullmatch(r"cpu.*: \d workers, 4 jobs, \d+ tokens", lines[-1])
 
 
-def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(
-    project: Path,
-) -> None:
+def test_a_node_lost_in_the_middle_of_rewiring_and_what_is_rewired_is_probed(project: Path) -> None:
     here = rewired(in_this_process)
     ranked = probed("contrastive", "toy", in_this_process)
     with without_parts(), faulty_cluster(project / "begun", {0: "half"}) as faulty:
@@ -225,10 +220,7 @@ def test_a_worker_of_other_code_is_refused(
         return facts(home, libraries) | {"medprobe's code": "other"}
 
     monkeypatch.setattr(ray_executor, "facts", other)
-    with (
-        Cluster(RAY) as cluster,
-        pytest.raises(BadInput, match=r"code is .+, and other"),
-    ):
+    with Cluster(RAY) as cluster, pytest.raises(BadInput, match=r"code is .+, and other"):
         list(cluster(abs, [Job("one", 1)]))
 
 

@@ -35,14 +35,13 @@ NEAR = {"atol": 2e-5, "rtol": 2.0**-22}  # two programs' sums in single precisio
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(working_folder: Path) -> Path:
     """A project with the fixture's benchmark and model, to work in."""
-    monkeypatch.chdir(tmp_path)
     shutil.copytree(FIXTURE / "medlama", places.BENCHMARKS / "medlama")
     places.ABOUT.mkdir()
     shutil.copy(FIXTURE / "medlama.json", places.ABOUT)
     shutil.copytree(FIXTURE / "small", places.MODELS / "small")
-    return tmp_path
+    return working_folder
 
 
 def exported(*arguments: str) -> tuple[int, str]:

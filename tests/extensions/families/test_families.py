@@ -2,14 +2,13 @@
 
 import csv
 import json
-from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.pipeline.sample import sample
@@ -83,7 +82,7 @@ def write_csv(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tiny_model: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project in which each benchmark is built, checked, probed and scored."""
     params = Params.model_validate(
         {

@@ -135,8 +135,9 @@ def test_a_single_candidate_is_first(arch, tiny_model):
     assert scores["acc_at_1"].tolist() == [1, 0] * 2
 
 
-def test_a_proof_stopped_between_blocks_goes_on_as_if_it_had_not(tiny_model, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_proof_stopped_between_blocks_goes_on_as_if_it_had_not(
+    tiny_model, working_folder, monkeypatch
+):
     tables = facts(NAMES, [[name] for name in NAMES[:12]])
     tables.queries["relation"] = ["a"] * 6 + ["b"] * 6
     tables.write(places.BENCHMARKS / "toy")

@@ -3,7 +3,7 @@ import pytest
 import torch
 import transformers
 
-from helpers import probing, tiny
+from helpers import minicons, probing, tiny
 from helpers.memory import check_model_in_memory
 from helpers.special_tokens import check_refusal
 from medprobe.cli.ask import ask
@@ -234,10 +234,7 @@ def test_a_proof_asks_each_prompt_about_the_answers_of_another_query(tiny_model,
             assert hits[variant, query] == expected
 
 
-def test_it_is_asked_of_a_causal_model_where_no_method_is_named(
-    tiny_model, tmp_path, monkeypatch, capsys
-):
-    monkeypatch.chdir(tmp_path)
+def test_it_is_asked_of_a_causal_model_where_no_method_is_named(tiny_model, working_folder, capsys):
     names = probing.candidates(NAMES)
     BenchmarkTables(probing.queries(), names).write(places.BENCHMARKS / "drugs")
     ask(str(tiny_model("gpt2")), "velotrine may treat [Y] .", None, "drugs", Params())
@@ -246,3 +243,19 @@ def test_it_is_asked_of_a_causal_model_where_no_method_is_named(
 
 def test_a_model_in_memory_is_that_of_its_folder(tiny_model):
     check_model_in_memory(tiny_model("gpt2"), transformers.AutoModelForCausalLM, "likelihood")
+
+
+@pytest.mark.parametrize("model", minicons.MODELS)
+def test_it_ranks_by_the_totals_of_minicons(model):
+    names = minicons.NAMES
+    settings = Likelihood.Settings(shortlist=0, whole_word=False, within_word_l2r=True)
+    prober = Likelihood(minicons.checkpoint(model), settings, minicons.engine(), 0)
+    task = probing.task(probing.queries([minicons.PROMPT]), probing.candidates(names), len(names))
+    predictions = prober.predict(task, "")
+    for variant, metric in (("", "original"), ("within_word_l2r", "within_word_l2r")):
+        totals = {name: minicons.total(model, name, metric) for name in names}
+        rows = predictions[predictions["variant"] == variant]
+        assert rows["prediction"].tolist() == sorted(names, key=lambda name: -totals[name])
+        assert rows["score"].tolist() == pytest.approx(
+            sorted(totals.values(), reverse=True), abs=1e-3
+        )

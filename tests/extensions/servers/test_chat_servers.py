@@ -4,15 +4,14 @@ what to set."""
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
 
+from helpers.server import Quiet, listening
 from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
@@ -120,7 +119,7 @@ def serving(answer: Callable[[Body], Body]) -> Iterator[tuple[str, list[Body]]]:
     """Serve chats as the model `tiny`; yields the URL and the requests."""
     requests: list[Body] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_GET(self) -> None:
             self._send(200, {"data": [{"id": "tiny"}]})
 
@@ -138,19 +137,13 @@ def serving(answer: Callable[[Body], Body]) -> Iterator[tuple[str, list[Body]]]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1", requests
-        server.shutdown()
+    with listening(Handler) as url:
+        yield url, requests
 
 
 @pytest.fixture
-def probe(tmp_path, monkeypatch):
+def probe(working_folder, monkeypatch):
     """`probe(url, **settings)` fetches a server, asks it of the facts, and returns predictions."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LLAMA_KEY", KEY)
     rows = [(name, "treats", answer) for name, answer in FACTS.items() if name != "blood"]
     facts = pd.DataFrame(rows, columns=["subject", "relation", "object"])

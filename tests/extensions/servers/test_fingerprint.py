@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 
-from helpers import probing, tiny
+from helpers import FolderOf, probing, tiny
 from helpers.server import TinyServer, serving
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -114,9 +114,8 @@ def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def project(working_folder: Path) -> FolderOf:
     """`project(url)` writes params.yaml with a server, and returns its model's folder."""
-    monkeypatch.chdir(tmp_path)
 
     def make(url: str) -> Path:
         section = json.dumps({"llama": {"url": url, "model": "tiny"}})
@@ -135,9 +134,7 @@ def ask(prompt: str) -> None:
 
 
 @pytest.mark.slow
-def test_only_another_model_makes_results_stale(
-    project: Callable[[str], Path], checkpoints: list[Path]
-) -> None:
+def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: list[Path]) -> None:
     with serving(checkpoints[0]) as (url, served):
         folder = project(url)
         fetch_server("llama", params := load_params(), folder)
@@ -161,7 +158,7 @@ def test_only_another_model_makes_results_stale(
 
 
 def test_a_record_without_a_fingerprint_is_made_again(
-    project: Callable[[str], Path], checkpoints: list[Path]
+    project: FolderOf, checkpoints: list[Path]
 ) -> None:
     with serving(checkpoints[0]) as (url, _):
         folder = project(url)

@@ -2,17 +2,14 @@
 
 import json
 import re
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-import transformers
 import yaml
 
-from helpers import tiny
+from helpers import FolderOf, tiny
 from helpers.project import ROOT, Project, environment
 from helpers.server import Body, TinyServer, serving
 from medprobe.core import places
@@ -41,13 +38,8 @@ CANNOT = "weights on llama: its backend cannot do what the method needs (weights
 
 
 @pytest.fixture
-def checkpoint(tiny_model: Callable[[str], Path], tmp_path: Path) -> Path:
-    folder = tmp_path / "chat"
-    shutil.copytree(tiny_model("gpt2"), folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    return folder
+def checkpoint(tiny_model: FolderOf, tmp_path: Path) -> Path:
+    return tiny.with_template(tiny_model("gpt2"), tmp_path / "chat", TEMPLATE)
 
 
 def make_project(folder: Path, checkpoint: Path, url: str) -> Project:
@@ -74,10 +66,7 @@ def about(served: TinyServer, bodies: list[Body], text: str) -> list[Body]:
 def test_the_example_of_the_guide(
     tmp_path: Path, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    variables = {
-        **environment(),
-        "LLAMA_KEY": KEY,
-    }
+    variables = {**environment(), "LLAMA_KEY": KEY}
     with serving(checkpoint) as (url, served):
         project = make_project(tmp_path / "home", checkpoint, url)
         run, works = project.run, project.works

@@ -4,19 +4,17 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import anyio
 import pandas as pd
 import pytest
-import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import probing
-from helpers.server import serving
+from helpers import probing, tiny
+from helpers.server import Quiet, listening, serving
 from medprobe.backends import PLUGIN_MODEL, PluginModel, finder, read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import BadInput, without_quotes
@@ -61,18 +59,12 @@ def checkpoint(tiny_model):
 
 @pytest.fixture(scope="module")
 def chat_checkpoint(checkpoint, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "chat"
-    shutil.copytree(checkpoint, folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
-    return folder
+    return tiny.with_template(checkpoint, tmp_path_factory.mktemp("served") / "chat", TEMPLATE)
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch, checkpoint):
+def project(working_folder, checkpoint):
     """`project(url)` writes params.yaml with a server, and returns its model's folder."""
-    monkeypatch.chdir(tmp_path)
 
     def make(url: str, kind: str = "causal", methods: object = None, **more: object) -> Path:
         server = {"url": url, "model": "tiny", "tokenizer": str(checkpoint), "requests": 2}
@@ -301,7 +293,7 @@ def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monke
 def answering_with(content: bytes, status: int = 200, reason: str | None = None) -> Iterator[str]:
     """A server that gives this one answer to all requests; yields its URL."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status, reason)
@@ -309,13 +301,8 @@ def answering_with(content: bytes, status: int = 200, reason: str | None = None)
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-        server.shutdown()
+    with listening(Handler) as url:
+        yield url
 
 
 QUESTION = "Fill in: desovol might treat ____ ."
@@ -397,7 +384,7 @@ def dripping(before: bytes) -> Iterator[str]:
     """A server that sends this, and then a blank every tenth of a second; yields its URL."""
     is_over = Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Quiet):
         def do_POST(self) -> None:
             self.wfile.write(before)
             try:
@@ -406,14 +393,9 @@ def dripping(before: bytes) -> Iterator[str]:
             except OSError:  # the client has gone
                 is_over.set()
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    with listening(Handler) as url:
+        yield url
         is_over.set()
-        server.shutdown()
 
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

@@ -3,16 +3,14 @@ and no numbers."""
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import transformers
 
-from helpers import ROOT, probing
+from helpers import ROOT, probing, tiny
 from medprobe.backends import read_plugin_model
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, load_params
@@ -33,11 +31,7 @@ ENGINE = EngineParams(device="cpu")
 @pytest.fixture
 def server(tiny_model, tmp_path):
     """The URL of a server, and the checkpoint that it serves."""
-    folder = tmp_path / "chat"
-    shutil.copytree(tiny_model("gpt2"), folder)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.chat_template = TEMPLATE
-    tokenizer.save_pretrained(folder)
+    folder = tiny.with_template(tiny_model("gpt2"), tmp_path / "chat", TEMPLATE)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

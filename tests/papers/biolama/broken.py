@@ -45,12 +45,7 @@ TABLES: Final[Cases] = {
         add("train", "queries", **OTHER_SUBJECT), "named_facts_to_be_absent_from_table"
     ),
     "a near copy of a test query in train": warns(
-        add(
-            "train",
-            "queries",
-            **OTHER_SUBJECT,
-            subject=lambda row: f"{row['subject'].title()}s",
-        ),
+        add("train", "queries", **OTHER_SUBJECT, subject=lambda row: f"{row['subject'].title()}s"),
         "named_facts_to_be_absent_from_table",
     ),
     "a prompt of another subject": stops(

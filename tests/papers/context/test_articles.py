@@ -171,10 +171,7 @@ def test_texts_are_files_or_rows(tmp_path: Path) -> None:
     assert skipped == {"empty": 1}
 
 
-def test_a_path_outside_of_the_sources_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_path_outside_of_the_sources_is_refused(working_folder: Path) -> None:
     resources = {
         "notes": {"form": "notes", "path": "notes/NOTEEVENTS.csv"},
         "articles": {"form": "articles", "path": "articles"},

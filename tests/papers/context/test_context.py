@@ -26,9 +26,7 @@ RELATION = "disease_may_have_finding"
 Concept = tuple[str, str, list[str]]  # CUI, type, names: the preferred one first
 
 
-@pytest.fixture(autouse=True)
-def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def write_umls(folder: Path, concepts: list[Concept], facts: list[tuple[str, str]]) -> None:

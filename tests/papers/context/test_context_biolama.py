@@ -36,9 +36,8 @@ def triple(subject: str, objects: dict[str, list[str]], aliases: list[str]) -> d
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
+def data(working_folder: Path) -> Path:
+    data = working_folder / "data"
     rows = {
         "train": [triple("nasal polyp", {"nasal discharge": ["runny nose"]}, ["nasal polyps"])],
         "dev": [triple("nasal polyp", {"postnasal drip": ["mucus in the throat"]}, [])],

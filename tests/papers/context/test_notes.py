@@ -1,7 +1,6 @@
 """Clinical notes: what is read, what is left out, and how broken files are named."""
 
 import csv
-import gzip
 from collections import Counter
 from pathlib import Path
 
@@ -66,13 +65,6 @@ def test_blank_lines_between_records_are_passed_over(tmp_path: Path) -> None:
     path = write(tmp_path / "notes.csv", [row(1, "one"), row(2, "two")])
     path.write_text(path.read_text("utf-8").replace('"2"', '\n"2"'), encoding="utf-8")
     assert [note.id for note in notes.read(path, Counter())] == ["1", "2"]
-
-
-def test_a_compressed_file_is_read_as_it_is(tmp_path: Path) -> None:
-    path = write(tmp_path / "notes.csv", [row(1, "one"), row(2, "two")])
-    packed = tmp_path / "NOTEEVENTS.csv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert list(notes.read(packed, Counter())) == list(notes.read(path, Counter()))
 
 
 @pytest.mark.parametrize(

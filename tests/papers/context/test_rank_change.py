@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import probing, tiny
+from helpers import FolderOf, probing, tiny
 from helpers.typos import check_typo, edited, own_params
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
@@ -49,10 +49,7 @@ def method(folder: Path, budget: int = 8192, seed: int = 1) -> RankChange:
 
 
 def ask(
-    prober: RankChange,
-    queries: pd.DataFrame,
-    names: pd.DataFrame | None = None,
-    pass_: str = "",
+    prober: RankChange, queries: pd.DataFrame, names: pd.DataFrame | None = None, pass_: str = ""
 ) -> pd.DataFrame:
     names = probing.candidates() if names is None else names
     [task] = prober.tasks(BenchmarkTables(queries, names), 10)
@@ -83,9 +80,7 @@ def causal_score(model: Any, prompt: str, name: str) -> float:
 
 
 @pytest.mark.parametrize("arch", ["bert", *probing.MASKED, *probing.CAUSAL])
-def test_ranks_are_those_of_sorting_all_candidates(
-    tiny_model: Callable[[str], Path], arch: str
-) -> None:
+def test_ranks_are_those_of_sorting_all_candidates(tiny_model: FolderOf, arch: str) -> None:
     queries, folder = steps().head(5 if arch in ("bert", "gpt2") else 1), tiny_model(arch)
     answers = ask(method(folder), queries)
     probing.same(ask(method(folder, budget=40), queries), answers)
@@ -103,7 +98,7 @@ def test_ranks_are_those_of_sorting_all_candidates(
 
 
 def test_equal_prompts_are_scored_once(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
     real = masked.mean_log_probs
@@ -117,16 +112,14 @@ def test_equal_prompts_are_scored_once(
     assert sorted(seen) == sorted(set(PROMPTS))
 
 
-def test_candidates_of_the_relation_are_ranked_where_there_are_any(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_candidates_of_the_relation_are_ranked_where_there_are_any(tiny_model: FolderOf) -> None:
     candidates = probing.candidates()
     few = candidates["name"].isin(["influenza", "Chronic pain", "SNCA", "Naïve fever"])
     typed = candidates.assign(type=np.where(few, "r", "other"))
     assert ask(method(tiny_model("bert")), steps(), typed)["rank"].max() <= 4
 
 
-def test_distractors_are_not_ranked(tiny_model: Callable[[str], Path]) -> None:
+def test_distractors_are_not_ranked(tiny_model: FolderOf) -> None:
     candidates = probing.candidates()
     added = candidates.assign(name="a " + candidates["name"], type=DISTRACTOR)
     answers = ask(method(tiny_model("bert")), steps(), pd.concat([candidates, added]))
@@ -141,7 +134,7 @@ def test_each_relation_of_a_subset_is_a_task(tmp_path: Path) -> None:
     assert [task.queries["relation"].unique().tolist() for task in tasks] == [["r"], ["s"]]
 
 
-def test_a_prompt_beyond_the_window_is_refused(tiny_model: Callable[[str], Path]) -> None:
+def test_a_prompt_beyond_the_window_is_refused(tiny_model: FolderOf) -> None:
     prompts = [f"{'pain ' * 200} Velotrine may treat [Y] ."]
     for arch in ("bert", "gpt2"):
         with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
@@ -188,7 +181,7 @@ def decode(folder: Path, queries: pd.DataFrame, **settings: Any) -> pd.DataFrame
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])
 def test_by_decoding_a_rank_is_the_place_among_biolamas_texts(
-    tiny_model: Callable[[str], Path], arch: str
+    tiny_model: FolderOf, arch: str
 ) -> None:
     """As the method of BioLAMA's manual prompts, X-FACTR's `confidence` with its decoder's
     settings, lists them; what it does not list comes after the last place that there can be."""
@@ -214,21 +207,12 @@ def test_by_decoding_a_rank_is_the_place_among_biolamas_texts(
         assert table.loc[(query, "not among them"), "rank"] == masks * beam + 1
 
 
-def test_the_decoders_settings_are_those_that_biolama_released() -> None:
-    settings = RankChange.Settings()
-    assert (settings.masks, settings.beam, settings.length_normalisation) == (10, 5, False)
-    assert settings.bias == "subtracted"
-    assert settings.rankings == ("candidates",)
-
-
-def test_a_model_that_fills_no_masks_is_not_ranked_by_decoding(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_a_model_that_fills_no_masks_is_not_ranked_by_decoding(tiny_model: FolderOf) -> None:
     with pytest.raises(BadInput, match=r"fills masks.*; set rankings: \[candidates\]"):
         decode(tiny_model("gpt2"), steps())
 
 
-def test_a_prompt_without_room_for_the_masks_is_refused(tiny_model: Callable[[str], Path]) -> None:
+def test_a_prompt_without_room_for_the_masks_is_refused(tiny_model: FolderOf) -> None:
     queries = probing.queries([f"{'pain ' * 122} [Y] ."])
     with pytest.raises(BadInput, match=r"query q0: .*the model reads 128"):
         decode(tiny_model("bert"), queries)

@@ -110,14 +110,6 @@ def test_ucm_k_averages_triples_and_ucm_m_steps() -> None:
     assert value(table, "micro", "understand") == 4 / 6
 
 
-def test_resources_count_alike() -> None:
-    many = [("a", "S", "O1", "notes", -1.0)] * 9
-    few = [("a", "S", "O1", "articles", 1.0)]
-    table = shares(steps(many + few))
-    assert value(table, "micro", "understand") == 0.5
-    assert value(table, "a", "understand") == 0.5
-
-
 def test_only_steps_that_add_a_correct_object_count() -> None:
     table = steps([("a", "S", "O", "notes", -1.0)]).assign(added_role="incorrect")
     assert shares(table).empty
@@ -310,15 +302,6 @@ def test_paired_tests_compare_triples(tmp_path: Path) -> None:
     assert (of.loc["target", "understand"] == 1).all()
     assert (of.loc["negative", "misunderstand"] == 1).all()
     assert (of.loc["alone", "acc_at_5"] == 1).all()
-
-
-def test_a_triples_resources_count_alike() -> None:
-    many = [("a", "S", "O1", "notes", -1.0)] * 9
-    few = [("a", "S", "O1", "articles", 1.0)]
-    table = by_triple(steps(many + few)).set_index("resource")
-    assert table.loc["notes", SHARES].tolist() == [1, 0, 0]
-    assert table.loc["articles", SHARES].tolist() == [0, 0, 1]
-    assert table["weight"].tolist() == [0.5, 0.5]
 
 
 @given(st.lists(rows, min_size=1, max_size=40))

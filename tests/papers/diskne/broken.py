@@ -138,16 +138,11 @@ OF_PAIRS, NEAREST = "premises_to_be_of_their_pairs", "similar_negatives_to_be_ne
 UNTRAINED, TRAINED = "tested_premises_to_be_untrained", "other_examples_to_be_trained"
 TABLES: Final[Cases] = {
     "a premise that tests also trains": stops(copy_premise(str), UNTRAINED),
-    "a premise that tests also trains, in capitals": stops(copy_premise(str.upper), UNTRAINED),
-    "a premise that tests also trains, with more blanks": stops(
-        copy_premise(lambda premise: premise.replace(" ", "  ")), UNTRAINED
-    ),
     "a premise that tests also trains, without its full stop": stops(
         copy_premise(lambda premise: premise.rstrip(" .")), UNTRAINED
     ),
     "a premise that tests also trains, with one more word": warns(
-        copy_premise(lambda premise: f"today {premise}"),
-        "tested_premises_to_have_no_near_copies",
+        copy_premise(lambda premise: f"today {premise}"), "tested_premises_to_have_no_near_copies"
     ),
     "an example that tests also trains": stops(
         add("splits", where="split == 'test'", split="train"),
@@ -202,9 +197,6 @@ TABLES: Final[Cases] = {
         change_all(0, "full_hypothesis", lambda words: words.replace("patient", "poor patient")),
         ALONE,
     ),
-    "hypotheses of negatives in lower case": stops(
-        change_all(0, "full_hypothesis", str.lower), ALONE
-    ),
     "the ids of two diseases exchanged": stops(
         exchange("examples", "cui"), "names_to_be_of_their_cuis", "texts_to_name_their_diseases"
     ),
@@ -212,20 +204,10 @@ TABLES: Final[Cases] = {
         edit("examples", premise=" "), "column_values_to_match_regex", OF_PAIRS
     ),
     "diseases of positives in capitals": stops(change_all(1, "hypothesis", str.upper), PREFERRED),
-    "diseases of negatives with a blank": stops(
-        change_all(0, "hypothesis", lambda name: f"{name} "), PREFERRED
-    ),
     "diseases of positives are synonyms": stops(synonyms_in_positives, PREFERRED),
     "premises of negatives end in one more full stop": stops(
         change_all(0, "premise", lambda premise: f"{premise} ."), OF_PAIRS
     ),
-    "premises of negatives have two blanks": stops(
-        change_all(0, "premise", lambda premise: premise.replace(" ", "  ", 1)), OF_PAIRS
-    ),
-    "premises of positives without a stop": stops(
-        change_all(1, "premise", lambda premise: premise.rstrip(" .")), OF_PAIRS
-    ),
-    "premises of negatives in lower case": stops(change_all(0, "premise", str.lower), OF_PAIRS),
     "similar and random negatives exchanged": stops(
         exchange("examples", "kind", "similar", "random"), NEAREST
     ),
@@ -234,9 +216,6 @@ TABLES: Final[Cases] = {
     ),
     "half of the examples that train are missing": stops(
         remove("splits", some_of_training(2)), TRAINED
-    ),
-    "nineteen of twenty examples that train are missing": stops(
-        remove("splits", some_of_training(20)), TRAINED
     ),
     "prompts without their premises": stops(
         replace(
@@ -250,7 +229,7 @@ TABLES: Final[Cases] = {
     ),
 }
 RELEASED: Final[Cases] = {
-    "an example twice": stops(add("examples", example_id="again"), "examples_to_differ"),
+    "an example twice": stops(add("examples", example_id="again"), "examples_to_differ")
 }
 
 

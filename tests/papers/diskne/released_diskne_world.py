@@ -17,7 +17,7 @@ from papers.diskne import diskne_world
 
 SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
 CATEGORIES = {  # how often a premise names a disease, in per cent
-    "terminological": 90,
+    "terminological": 90
 }
 
 

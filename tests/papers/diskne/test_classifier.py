@@ -1,14 +1,13 @@
 """Fine-tuning as a probe: what variants show, what is predicted, kept and logged."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import probing
+from helpers import FolderOf, probing
 from helpers.typos import check_typo, edited, own_params
 from medprobe import metrics
 from medprobe.core import places
@@ -72,7 +71,7 @@ def classifier(folder: Path, **settings: object) -> Classifier:
     return Classifier(folder, chosen, EngineParams(device="cpu"), 0)
 
 
-def test_variants_show_what_they_say(tiny_model: Callable[[str], Path]) -> None:
+def test_variants_show_what_they_say(tiny_model: FolderOf) -> None:
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
 
     def tokens_of(name: str) -> list[int]:
@@ -124,9 +123,7 @@ def test_how_many_diseases_a_variant_is_asked_about(
     }
 
 
-def test_equal_texts_are_read_once(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_texts_are_read_once(tiny_model: FolderOf, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disease alone is the same text in many examples; the features are as if each was read."""
     prober, examples = classifier(tiny_model("bert")), tables().others["examples"]
     shows = VARIANTS["frozen-hypothesis-only"].view
@@ -140,9 +137,7 @@ def test_equal_texts_are_read_once(
     assert read == [examples["hypothesis"].nunique()]
 
 
-def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_lp_ft_has_a_recipe_of_its_own_and_starts_from_the_probe(tiny_model: FolderOf) -> None:
     """With a rate of nearly nothing it says what a probe of the training examples says."""
     still = {"learning_rate": 1e-12, "epochs": 1}
     prober = classifier(tiny_model("bert"), variants=["lp-ft"], lp_ft=still)
@@ -169,9 +164,7 @@ def ids(task: Task, split: str) -> pd.Series:
     return splits.loc[splits["split"] == split, "example_id"]
 
 
-def test_random_negatives_are_tested_where_they_are_asked_for(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_random_negatives_are_tested_where_they_are_asked_for(tiny_model: FolderOf) -> None:
     prober = classifier(tiny_model("bert"), epochs=1)
     task = prober.tasks(tables(), 10)[0]
     for name, kind in (("", "similar"), ("random", "random")):
@@ -200,9 +193,8 @@ def params(**settings: object) -> Params:
 
 
 @pytest.fixture
-def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]) -> Path:
+def out(working_folder: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: FolderOf) -> Path:
     """A project with a benchmark and a model; the folder of its predictions."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     tables().write(places.BENCHMARKS / "small")
     Metadata("made up", "nobody", "none", (), "f1", many_relations=True).write(
@@ -277,13 +269,6 @@ def test_a_result_is_logged_with_its_curves(out: Path) -> None:
 def test_only_encoders() -> None:
     with pytest.raises(BadInput, match="needs a model of kind masked or encoder, this one is caus"):
         probe("gpt", "classifier", "small", params())
-
-
-def test_settings_are_the_papers() -> None:
-    settings = Classifier.Settings()
-    assert (settings.learning_rate, settings.batch, settings.epochs) == (2e-5, 8, 8)
-    assert settings.max_length == 256
-    assert len(settings.seeds) == 3
 
 
 def test_a_benchmark_without_examples_is_refused_before_any_stage_runs(tmp_path: Path) -> None:

@@ -21,13 +21,13 @@ from medprobe.papers.diskne.benchmarks.diskne.negatives import replace_disease
 from medprobe.papers.diskne.benchmarks.diskne.splits import Match, split, touched
 from medprobe.papers.diskne.concepts import Hierarchy
 from papers.diskne import diskne_world
+from sources.test_rrf import RELATION, write
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    diskne_world.write(tmp_path / "data")
-    return tmp_path / "data"
+def data(working_folder: Path) -> Path:
+    diskne_world.write(working_folder / "data")
+    return working_folder / "data"
 
 
 def build(data: Path, **changes: object) -> BenchmarkTables:
@@ -37,11 +37,7 @@ def build(data: Path, **changes: object) -> BenchmarkTables:
 
 def test_examples(data: Path) -> None:
     examples = build(data).others["examples"]
-    assert examples.groupby("kind").size().to_dict() == {
-        "positive": 9,
-        "random": 18,
-        "similar": 18,
-    }
+    assert examples.groupby("kind").size().to_dict() == {"positive": 9, "random": 18, "similar": 18}
     gout = examples[(examples["pair_id"] == "p4") & (examples["kind"] == "similar")]
     # as near as asthma is acute gout, but it is below gout
     assert gout["hypothesis"].tolist() == ["asthma", "influenza"]
@@ -423,3 +419,12 @@ def test_splits_equal_the_rule_read_out(
         assert not sides["train"] & sides["validation"]
         distinct = len(sides["train"] | sides["validation"])
         assert len(sides["validation"]) == (max(1, round(distinct / 4)) if distinct else 0)
+
+
+def test_the_hierarchy_comes_from_both_directions(tmp_path: Path) -> None:
+    rows = [("C1", "PAR", "C2", ""), ("C2", "CHD", "C1", "isa"), ("C2", "CHD", "C3", "")]
+    rows += [("C1", "RO", "C4", ""), ("C5", "PAR", "C5", "")]
+    write(tmp_path, "MRREL.RRF", *(RELATION.format(*row) for row in rows))
+    tree = Hierarchy.read(tmp_path, "NCI")
+    assert tree.descendants("C2") == {"C1", "C3"}
+    assert not tree.descendants("C4") and not tree.descendants("C5")

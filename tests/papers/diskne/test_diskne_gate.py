@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from medprobe.core.errors import BadInput
 from medprobe.core.papers import papers
 from medprobe.core.params import Params
@@ -20,7 +20,6 @@ from medprobe.gate import run as checks
 from medprobe.gate import suites as suite_files
 from medprobe.gate.checks import Context
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
-from medprobe.papers.diskne.expectations import diskne as expectations
 from medprobe.papers.diskne.expectations.diskne import expect_texts_to_name_their_diseases
 from medprobe.pipeline.stages.validate import validate
 from papers.diskne import diskne_world, released_diskne_world
@@ -144,31 +143,8 @@ def cui_in_premise(tables: Tables) -> None:
     _put_premise(tables, _trained(tables, "C0000004"), "known C0000004")
 
 
-def pair_of_the_test_set(tables: Tables) -> None:
-    examples = tables["examples"]
-    examples["pair_id"] = examples["pair_id"].replace("p4", "p1")
-
-
 def abbreviation_in_hypothesis(tables: Tables) -> None:
     _put(tables, _trained(tables, "C0000001"), "full_hypothesis", "The patient has AST.")
-
-
-def validation_row_of_the_target(tables: Tables) -> None:
-    splits = tables["splits"]
-    row_index = splits[(splits["target"] == "C0000001") & (splits["split"] == "test")].index[0]
-    splits.loc[row_index, "split"] = "validation"
-
-
-def descendant_as_negative(tables: Tables) -> None:
-    examples = tables["examples"]
-    row = examples.index[(examples["pair_id"] == "p4") & (examples["label"] == 0)][0]
-    examples.loc[row, ["cui", "hypothesis"]] = ["C0000003", "acute gout"]
-
-
-def ancestor_as_negative(tables: Tables) -> None:
-    examples = tables["examples"]
-    row = examples.index[(examples["pair_id"] == "p5") & (examples["label"] == 0)][0]
-    examples.loc[row, ["cui", "hypothesis"]] = ["C0000002", "gout"]
 
 
 def surface_form(tables: Tables) -> None:
@@ -187,13 +163,8 @@ def name_that_the_builder_forgot(tables: Tables) -> None:
     _put_premise(tables, _trained(tables, "C0000002"), "Known podagra.")
 
 
-def premise_of_the_test_set(tables: Tables) -> None:
-    _put_premise(tables, _trained(tables, "C0000001"), "he wheezes  at NIGHT.")
-
-
-LEAK, TESTED = "expect_no_disease_leakage", "expect_examples_to_be_tested"
+LEAK = "expect_no_disease_leakage"
 PROMPTS = "expect_prompts_to_be_of_examples"
-NEAREST = "expect_similar_negatives_to_be_nearest"
 FRAME = "expect_negatives_to_differ_in_the_disease_alone"
 # Leaks; broken.py breaks the other rules. A plant, the checks that fail, what they say.
 PLANTS = [
@@ -207,31 +178,6 @@ PLANTS = [
     ),
     (surface_form, {FRAME, LEAK, PROMPTS}, r"C0000004 train .*in its premise: 'Dutch bug'"),
     (name_that_the_builder_forgot, {LEAK}, r"C0000002 train .*in its premise: 'podagra'"),
-    (
-        validation_row_of_the_target,
-        {LEAK, TESTED, "expect_tested_premises_to_be_untrained"},
-        r"C0000001 validation 0000.*pair p1, C0000001 is its cui",
-    ),
-    (premise_of_the_test_set, {"expect_tested_premises_to_be_untrained"}, r"C0000001 train"),
-    (
-        pair_of_the_test_set,
-        {
-            "expect_pairs_to_be_on_one_side",
-            "expect_premises_to_be_of_their_pairs",
-            "expect_tested_premises_to_be_untrained",
-        },
-        r"C0000001 train",
-    ),
-    (
-        descendant_as_negative,
-        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
-        "C0000002.*C0000003",
-    ),
-    (
-        ancestor_as_negative,
-        {FRAME, "expect_negatives_to_be_unrelated", LEAK, NEAREST},
-        "C0000003.*C0000002",
-    ),
 ]
 
 
@@ -287,15 +233,6 @@ def test_a_text_that_names_another_disease_than_its_id_is_seen(
     assert expect_texts_to_name_their_diseases(rows, Context(tables)) == expected
 
 
-def test_vectors_that_are_all_alike_rank_nothing(
-    clean: Path, run_gate: RunGate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [f"{cui},1.0,2.0" for cui, _ in diskne_world.CUIS.values()]
-    (tmp_path / "vectors.csv").write_text("\n".join(['"",V1,V2', *rows, ""]))
-    monkeypatch.setattr(expectations, "VECTORS", tmp_path / "vectors.csv")
-    assert "expect_similar_negatives_to_be_nearest" in run_gate(lambda tables: None)
-
-
 def test_the_pipeline_stops_with_an_error_without_text_of_the_data(
     clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -320,7 +257,7 @@ class TestReleased:
     """The four released files at full size, among invented texts and names."""
 
     @pytest.fixture(scope="class")
-    def released(self, released_data: Callable[[str], Path]) -> list[Path]:
+    def released(self, released_data: FolderOf) -> list[Path]:
         return [released_data("diskne"), released_data("diskne-random")]
 
     @pytest.fixture(scope="class")

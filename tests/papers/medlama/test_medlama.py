@@ -3,7 +3,6 @@
 import csv
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import gate_helpers
+from helpers import FolderOf, gate_helpers
 from medprobe.cli.imports import import_files
 from medprobe.core import params
 from medprobe.core.benchmark_statistics import statistics, token_statistics
@@ -29,7 +28,6 @@ from medprobe.papers.medlama.benchmarks.medlama.queries import (
     rouge_l_package,
     rouge_l_released,
 )
-from medprobe.pipeline.stages.build import build as build_stage
 
 SEVEN = (
     "associated_morphology_of",
@@ -323,25 +321,6 @@ def test_other_names_with_brackets_are_natural(name: str) -> None:
     assert not re.search(UNNATURAL, name)
 
 
-def test_the_stage_writes_tables_and_statistics(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    chosen = params.Params(benchmarks={"medlama": {"mine": {"relations": ["may_treat"]}}})
-    with pytest.raises(
-        BadInput, match=r"data/umls/MRREL.RRF: no such file; .* or run `medprobe sample`"
-    ):
-        build_stage("mine", chosen)
-    write_umls(tmp_path / "data", CONCEPTS, TREATS)
-    build_stage("mine", chosen)
-    tables = BenchmarkTables.read(tmp_path / "outputs/benchmarks/mine")
-    assert len(tables.queries) == 3
-    assert (set(tables.queries["benchmark"]), tables.builder) == ({"mine"}, "medlama")
-    assert (tmp_path / "outputs/benchmarks/mine/statistics.csv").is_file()
-    with pytest.raises(BadInput, match="benchmarks: no benchmark 'mine'"):
-        build_stage("mine", params.Params())
-
-
 def test_preferred_names_leave_out_concepts_without_one(tmp_path: Path) -> None:
     write_umls(tmp_path, CONCEPTS, TREATS)
     path = tmp_path / "umls/MRCONSO.RRF"
@@ -492,9 +471,7 @@ def test_missing_or_odd_released_files_are_refused(tmp_path: Path) -> None:
         import_files("medlama", folder, tmp_path)
 
 
-def test_the_released_relations_come_out_identical(
-    released_data: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_released_relations_come_out_identical(released_data: FolderOf, tmp_path: Path) -> None:
     folder = released_data("medlama")
     report = import_files("medlama", folder, tmp_path)
     assert tuple(report["relation"]) == SEVEN
@@ -515,7 +492,7 @@ def test_the_released_relations_come_out_identical(
             assert part["avg_rouge_l"].tolist() == file["avg_rouge_l"].tolist()
 
 
-def test_the_released_prompts_are_ours(released_data: Callable[[str], Path]) -> None:
+def test_the_released_prompts_are_ours(released_data: FolderOf) -> None:
     prompts = pd.read_csv(released_data("medlama") / "prompts.csv").set_index("pid")
     human = {relation: templates["original"] for relation, templates in TEMPLATES.items()}
     assert prompts["human_prompt"].to_dict() == human

@@ -30,8 +30,7 @@ track: {text: false}
 
 
 @pytest.fixture
-def params_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def params_path(working_folder: Path) -> Path:
     path = Path("params.yaml")
     path.write_text(OWN_PARAMS, encoding="utf-8")
     return path
@@ -141,11 +140,3 @@ def test_the_released_form_of_the_builder_from_the_umls_is_named(params_path: Pa
         assert any(
             "{medlama: {obsolete: true}}" in line for line in remarks(paper, path=params_path)
         )
-
-
-def test_models_that_the_hub_lacks_are_reported(params_path: Path) -> None:
-    remark_text = "\n".join(remarks("contrastive-probe-acl2022", path=params_path))
-    assert (
-        "UmlsBERT: table 5 cites Michalopoulos et al. 2021, who give it out by a link"
-        in remark_text
-    )

@@ -174,10 +174,9 @@ def test_semantic_types_show_a_relation_that_is_turned_round(
 
 
 def test_a_concept_without_a_type_and_a_relation_without_ends_are_not_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    ends(tmp_path, "may_treat", 3, 3)
+    ends(working_folder, "may_treat", 3, 3)
     facts = [("may_treat", "C9", ["C8"]), ("occurs_after", "C2000000", ["C1000000"])]
     rows = pd.DataFrame(facts, columns=["relation", "subject_id", "answer_ids"])
     assert expect_relations_to_point_forward(rows, share=0.0) == [True, True]

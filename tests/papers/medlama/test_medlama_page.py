@@ -1,15 +1,11 @@
 """What the page shows of MedLAMA's paper: printed numbers, rewiring, and curves over settings."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.render_helpers import check_snapshot
 from helpers.toy_project import METADATA
-from helpers.toy_report import write_report
 from medprobe.metrics.results import COMPARISON
 from medprobe.papers.medlama.sections import sweeps
 from medprobe.report.page import chapters
@@ -53,9 +49,3 @@ def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
 def test_rewired_models_stand_next_to_those_that_came() -> None:
     """Rewiring that moves little or nothing."""
     check_snapshot("rewired", sweeps.section(facts(), "facts"))
-
-
-@pytest.mark.slow
-def test_the_figure_of_a_sweep_is_a_file(tmp_path: Path, tiny_model: Callable[[str], Path]) -> None:
-    reports = write_report(tmp_path, tiny_model("bert"))
-    assert (reports / "figures/made_up-full-contrastive-step.svg").is_file()

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.printed import check_adopted, hubs
-from medprobe.core.papers import Paper, papers, published
+from medprobe.core.papers import papers, published
 
 V1_1, V1_2 = "dmis-lab/biobert-v1.1", "dmis-lab/biobert-base-cased-v1.2"
 CASED, UNCASED = "google-bert/bert-base-cased", "google-bert/bert-base-uncased"
@@ -63,18 +63,6 @@ def test_masks_of_biolama_stand_under_the_method_that_made_them() -> None:
     assert (number, row.values) == ("7", {"acc_at_1": 0.06, "acc_at_5": 1.20})
     assert not published("BERT-base-cased", "biolama", "ctd", "macro", "fill_mask")
     assert paper.adopted.methods["masked"]["xfactr"]["biolama"]["masks"] == 10
-
-
-def test_the_preprint_can_be_asked_for_by_name() -> None:
-    paper: Paper = papers()["contrastive-probe-v1"]
-    assert not paper.stands
-    (row,) = [
-        row
-        for row in paper.tables["10"].rows
-        if (row.model, row.subset, row.relation) == ("PubMedBERT", "hard", "micro")
-    ]
-    assert row.values == {"acc_at_1": 4.71, "acc_at_10": 22.88}
-    assert paper.adopted.rewire["temperature"] == 0.03
 
 
 def test_tables_have_all_their_rows() -> None:

@@ -73,15 +73,6 @@ def test_the_ten_nearest_are_the_same_up_to_ties(case, run):
 
 
 @pytest.mark.parametrize(("case", "run"), RUNS)
-def test_hits_are_the_same_where_ties_do_not_decide(case, run):
-    for i, name, ranking, theirs in compared(case, run):
-        answers = set(INPUTS["cases"][case]["queries"][i]["answers"])
-        for k in (1, 5, 10):
-            if set(ranking[:k]) == set(theirs["top"][:k]):
-                assert bool(answers & set(ranking[:k])) == bool(theirs[f"hit_at_{k}"]), name
-
-
-@pytest.mark.parametrize(("case", "run"), RUNS)
 def test_vectors_of_half_precision_give_what_the_released_script_gave(case, run):
     half = ranked(case, run, half=True)
     for i, name, _, theirs in compared(case, run):

@@ -3,7 +3,6 @@ with the files as they were really released, where these are there."""
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from helpers.project import Project
 from helpers.released_project import begun, gate_rows
 from papers.medlama.released_files import OBJECTS, SUBJECTS, released
@@ -38,9 +37,7 @@ def sentences(path: Path) -> None:
     path.write_text("\n".join(sorted(texts)) + "\n")
 
 
-def test_released_files_and_a_model_from_a_folder(
-    tmp_path: Path, tiny_model: Callable[[str], Path]
-) -> None:
+def test_released_files_and_a_model_from_a_folder(tmp_path: Path, tiny_model: FolderOf) -> None:
     project = Project(tmp_path / "project")
     source = released(tmp_path / "released")
     project.works("medprobe", "import", "medlama", str(source))
@@ -88,10 +85,7 @@ def the_day() -> tuple[list[str], dict[str, Any]]:
 
 @pytest.mark.parametrize("real", [False, True], ids=["made-encoder", "all-MiniLM-L6-v2"])
 def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
-    tmp_path: Path,
-    tiny_model: Callable[[str], Path],
-    released_data: Callable[[str], Path],
-    real: bool,
+    tmp_path: Path, tiny_model: FolderOf, released_data: FolderOf, real: bool
 ) -> None:
     """own-data.md's commands and settings, in a clone laid out as the released one, with one
     sentence set. A made encoder is asked little of each relation; the real one all, and its figures
@@ -142,7 +136,7 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
 
 
 def test_the_gate_has_no_false_alarm_on_released_files(
-    tmp_path: Path, released_data: Callable[[str], Path]
+    tmp_path: Path, released_data: FolderOf
 ) -> None:
     project = begun(tmp_path / "project", benchmarks={"medlama_released": {"real": {}}})
     project.works("medprobe", "import", "medlama", str(released_data("medlama-released")))

@@ -3,7 +3,6 @@
 import contextlib
 import random
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from helpers import ROOT, probing, tiny
+from helpers import ROOT, FolderOf, probing, tiny
 from helpers.disk import small_files
 from medprobe.cli import main
 from medprobe.core import places
@@ -63,7 +62,6 @@ SENTENCES = [
     "fracture of bone occurs after trauma ",
 ]
 SETTINGS = RewireSettings(batch=4, steps=6, checkpoint_every=2, learning_rate=1e-3)
-TinyModel = Callable[[str], Path]
 
 
 def check(params: Params) -> None:
@@ -121,22 +119,6 @@ def test_pairs_depend_on_the_seed_alone() -> None:
     assert any(pairs != pairs_by_seed[0] for pairs in pairs_by_seed)
 
 
-def test_the_loss_is_that_of_each_text_against_all_others() -> None:
-    torch.manual_seed(0)
-    vectors = torch.randn(6, 5)
-    losses = []
-    for i in range(6):
-        partner = (i + 3) % 6
-        similarities = {
-            j: torch.cosine_similarity(vectors[i], vectors[j], dim=0) / 0.04
-            for j in range(6)
-            if j != i
-        }
-        total = torch.logsumexp(torch.stack(list(similarities.values())), dim=0)
-        losses.append(total - similarities[partner])
-    assert info_nce(vectors, 0.04).item() == pytest.approx(torch.stack(losses).mean().item())
-
-
 def test_each_epoch_has_every_pair_once_in_an_order_of_its_own() -> None:
     order = list(batch_order(10, 4, 7, "seed"))
     assert [len(batch) for batch in order] == [4, 4, 2, 4, 4, 2, 4]
@@ -145,7 +127,7 @@ def test_each_epoch_has_every_pair_once_in_an_order_of_its_own() -> None:
     assert order == list(batch_order(10, 4, 7, "seed"))
 
 
-def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_one_step_equals_two_padded_passes(tiny_model: FolderOf, tmp_path: Path) -> None:
     settings = SETTINGS.model_copy(update={"dropout": 0.0, "steps": 1, "batch": 99})
     pairs = make_pairs(SENTENCES, "[MASK]", settings, "0")
     small = EngineParams(token_budget=40)  # many small batches, still one loss
@@ -174,7 +156,7 @@ def test_one_step_equals_two_padded_passes(tiny_model: TinyModel, tmp_path: Path
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])
 def test_cached_gradients_are_those_of_one_pass_with_dropout_on(
-    tiny_model: TinyModel, arch: str
+    tiny_model: FolderOf, arch: str
 ) -> None:
     model = load(tiny_model(arch), "encoder", EngineParams(token_budget=40))
     pairs = make_pairs(SENTENCES, model.tokenizer.mask_token, SETTINGS, "0")
@@ -198,7 +180,7 @@ def test_cached_gradients_are_those_of_one_pass_with_dropout_on(
 
 
 def test_gradients_are_cached_where_memory_does_not_hold_a_batch(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each text then goes through the network twice; the checkpoint is the same."""
     texts: list[int] = []
@@ -239,32 +221,31 @@ class Stopped(Exception):
 
 @pytest.mark.parametrize(("stop", "seconds"), [(1, 180), (3, 180), (4, 180), (3, -1), (5, -1)])
 def test_a_resumed_rewiring_equals_an_uninterrupted_one(
-    tiny_model: TinyModel,
-    tmp_path: Path,
+    tiny_model: FolderOf,
+    working_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     stop: int,
     seconds: float,
 ) -> None:
     """With -1 seconds that a stop can lose, every step is kept."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(training_state, "KEEP_SECONDS", seconds)
-    sentences = tmp_path / "set-0.txt"
+    sentences = working_folder / "set-0.txt"
     sentences.write_text("\n".join(SENTENCES) + "\n")
 
     def run(target: str) -> None:
         rewire_folder(
             tiny_model("bert"),
             sentences,
-            tmp_path / target,
-            tmp_path / f"{target}.csv",
+            working_folder / target,
+            working_folder / f"{target}.csv",
             SETTINGS,
             engine=EngineParams(),
             seed=1,
         )
 
     run("whole")
-    assert list(checkpoints(tmp_path / "whole")) == [2, 4, 6]
-    assert list(checkpoints(tmp_path / "nowhere")) == []
+    assert list(checkpoints(working_folder / "whole")) == [2, 4, 6]
+    assert list(checkpoints(working_folder / "nowhere")) == []
     steps: list[int] = []
     step = torch.optim.AdamW.step
 
@@ -277,31 +258,30 @@ def test_a_resumed_rewiring_equals_an_uninterrupted_one(
     monkeypatch.setattr(torch.optim.AdamW, "step", killed)
     with pytest.raises(Stopped):
         run("parts")
-    assert not (tmp_path / "parts").exists()
+    assert not (working_folder / "parts").exists()
     run("parts")
     kept_step = stop if seconds < 0 else stop // 2 * 2
     assert len(steps) == stop + 1 + 6 - kept_step
-    files = sorted(path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*"))
+    files = sorted(
+        path.relative_to(working_folder / "whole") for path in (working_folder / "whole").rglob("*")
+    )
     assert files == sorted(
-        path.relative_to(tmp_path / "parts") for path in (tmp_path / "parts").rglob("*")
+        path.relative_to(working_folder / "parts") for path in (working_folder / "parts").rglob("*")
     )
     for file in files:
-        if (tmp_path / "whole" / file).is_file():
-            assert (tmp_path / "whole" / file).read_bytes() == (
-                tmp_path / "parts" / file
+        if (working_folder / "whole" / file).is_file():
+            assert (working_folder / "whole" / file).read_bytes() == (
+                working_folder / "parts" / file
             ).read_bytes(), file
-    losses = (tmp_path / "whole.csv").read_text()
-    assert losses == (tmp_path / "parts.csv").read_text()
+    losses = (working_folder / "whole.csv").read_text()
+    assert losses == (working_folder / "parts.csv").read_text()
     assert [line.split(",")[0] for line in losses.split()] == ["step", *"123456"]
-    assert {path.suffix for path in (tmp_path / "outputs" / "parts").iterdir()} <= {".code"}
+    assert {path.suffix for path in (working_folder / "outputs" / "parts").iterdir()} <= {".code"}
 
 
 @pytest.fixture
-def rewired_project(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Params:
+def rewired_project(tiny_model: FolderOf, working_folder: Path) -> Params:
     """A model of two layers and a sentence set, in the working folder."""
-    monkeypatch.chdir(tmp_path)
     SETS.mkdir(parents=True)
     (SETS / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
     places.MODELS.mkdir(parents=True)
@@ -315,21 +295,8 @@ def rewired_project(
     )
 
 
-def test_the_stage_puts_checkpoints_and_losses_into_their_places(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    SETS.mkdir(parents=True)
-    (SETS / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
-    places.MODELS.mkdir(parents=True)
-    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
-    params = Params.model_validate(
-        {
-            "models": {"masked": {"mine": {}}},
-            "sentence_sets": {"set-0": {}},
-            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
-        }
-    )
+def test_the_stage_puts_checkpoints_and_losses_into_their_places(rewired_project: Params) -> None:
+    params = rewired_project
     rewire("mine", "set-0", params)
     assert list(checkpoints(REWIRED / "mine/set-0")) == [1, 2]
     assert len((LOSSES / "mine/set-0.csv").read_text().split()) == 3
@@ -340,9 +307,8 @@ def test_the_stage_puts_checkpoints_and_losses_into_their_places(
 
 
 def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
-    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_model: FolderOf, working_folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     SETS.mkdir(parents=True)
     for name in ("pubmed", "wiki"):
         (SETS / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
@@ -381,7 +347,7 @@ def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
 
 
 @pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "encoder"])
-def test_layers_are_cut_before_rewiring(tiny_model: TinyModel, tmp_path: Path, arch: str) -> None:
+def test_layers_are_cut_before_rewiring(tiny_model: FolderOf, tmp_path: Path, arch: str) -> None:
     """The first layers alone give what they give in the whole model, and are a checkpoint."""
     texts = [*SENTENCES, "[MASK]"]
     whole, cut = (load(tiny_model(arch), "encoder", layers=count) for count in (None, 1))
@@ -478,9 +444,8 @@ def test_two_sizes_of_a_sweep_that_are_the_whole_set_are_refused_before_anything
     ("text", "problem"), [(b"a-b\nc-d\n", "0 sentences"), (b"a caf\xe9\n", "UTF-8")]
 )
 def test_a_set_that_rewiring_refuses_is_found_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: bytes, problem: str
+    working_folder: Path, command: str, text: bytes, problem: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(
         params_text().replace("sentence_sets: {}", "sentence_sets: {set-0: {}}")
     )
@@ -522,7 +487,7 @@ def test_the_papers_cut_leaves_a_word_in_the_query(sentence: str) -> None:
 
 
 def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
-    tiny_model: TinyModel, tmp_path: Path
+    tiny_model: FolderOf, tmp_path: Path
 ) -> None:
     settings = SETTINGS.model_copy(update={"steps": 40, "checkpoint_every": 20, "dropout": 0.0})
     for arch in ("bert", "roberta", "encoder"):
@@ -537,11 +502,8 @@ def test_rewiring_learns_the_pairs_and_its_checkpoints_load(
             assert (again.model.state_dict()[name] == weight).all()
 
 
-def test_a_model_that_is_rewired_on_no_set_has_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_rewired_on_no_set_has_a_folder(working_folder: Path) -> None:
     """DVC demands it, as `contrastive` depends on it. It contains no file, so nothing is stale."""
-    monkeypatch.chdir(tmp_path)
     Path("params.yaml").write_text(params_text().replace("{masked: {}", "{masked: {mine: {}}"))
     result = CliRunner().invoke(main, ["rewire", "--model", "mine"])
     assert result.exit_code == 0, result.output
@@ -558,9 +520,8 @@ def test_no_benchmark_has_the_name_of_the_folder_of_sentence_sets() -> None:
 
 
 def test_a_checkpoint_says_when_there_is_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     network = torch.nn.Linear(300, 300)
     adam = torch.optim.Adam(network.parameters())
     loaded = SimpleNamespace(model=Mock(), tokenizer=Mock())
@@ -576,7 +537,7 @@ def test_a_checkpoint_says_when_there_is_no_room(
     assert [*Path("outputs/parts").iterdir()] == []
 
 
-def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_bad_input_is_said_in_one_line(tiny_model: FolderOf, tmp_path: Path) -> None:
     (tmp_path / "set-0.txt").write_text("word\n")
     with pytest.raises(BadInput, match=r"no such sentence set.*set-0"):
         read_sentences(tmp_path / "set-1.txt")
@@ -591,9 +552,6 @@ def test_bad_input_is_said_in_one_line(tiny_model: TinyModel, tmp_path: Path) ->
                 engine=EngineParams(),
                 seed=1,
             )
-    (tmp_path / "set-2.txt").write_bytes(b"caf\xe9\n")
-    with pytest.raises(BadInput, match="not UTF-8 at byte 3"):
-        read_sentences(tmp_path / "set-2.txt")
     assert not (tmp_path / "out").exists()
 
 

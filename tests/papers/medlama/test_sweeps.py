@@ -45,21 +45,6 @@ def test_by_relation_the_highest_and_the_mean() -> None:
     assert ">micro<" in drawing.svg and ">macro<" not in drawing.svg
 
 
-def test_bands_are_the_deviation_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[pd.DataFrame] = []
-
-    def curves(points: pd.DataFrame, *more: object, **options: object) -> str:
-        seen.append(points)
-        return ""
-
-    monkeypatch.setattr("medprobe.report.figures.plots.curves", curves)
-    by_relation(rows(0.02), METADATA)
-    [without] = by_relation(rows(None), METADATA)
-    with_std, plain = seen
-    assert (with_std["high"] - with_std["value"]).round(9).eq(0.02).all()
-    assert plain["high"].eq(0.9).all() and without.caption.endswith("intervals.")
-
-
 def test_nothing_is_drawn_of_one_setting_or_one_relation() -> None:
     table = rows()
     assert not by_relation(table[table["method"].str.endswith("0.1")], METADATA)
@@ -93,6 +78,14 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> Drawn:
 
     monkeypatch.setattr("medprobe.report.figures.plots.curves", curves)
     return seen
+
+
+def test_bands_are_the_deviation_where_there_is_one(drawn: Drawn) -> None:
+    by_relation(rows(0.02), METADATA)
+    [without] = by_relation(rows(None), METADATA)
+    (with_std, *_), (plain, *_) = drawn
+    assert (with_std["high"] - with_std["value"]).round(9).eq(0.02).all()
+    assert plain["high"].eq(0.9).all() and without.caption.endswith("intervals.")
 
 
 def test_values_by_step_are_lines_over_the_steps_on_each_subset(drawn: Drawn) -> None:

@@ -70,8 +70,7 @@ LAMA_TABLES: Final[Cases] = {
 }
 LAMA_FILES: Final[Cases] = {
     "objects in lower case, sentences not": warns(
-        rows(LAMA, put(obj_label=lambda row: row["obj_label"].lower())),
-        "answers_to_have_capitals",
+        rows(LAMA, put(obj_label=lambda row: row["obj_label"].lower())), "answers_to_have_capitals"
     ),
     "the subject is the object": warns(
         rows(LAMA, put(obj_label=lambda row: row.get("sub_label", row["obj_label"]))),
@@ -83,7 +82,7 @@ LAMA_FILES: Final[Cases] = {
     ),
 }
 LAMA_ODD: Final[dict[str, Damage]] = {
-    "years as objects": rows("lama/Squad/*.jsonl", every(7, obj_label="1926")),
+    "years as objects": rows("lama/Squad/*.jsonl", every(7, obj_label="1926"))
 }
 LIPID_TABLES: Final[Cases] = {
     "an article from before the date that models have read to": stops(
@@ -134,12 +133,6 @@ LIPID_FILES: Final[Cases] = {
         substitute("<PubmedArticle>.*</PubmedArticle>", BOOK),
         *("column_distinct_values_to_contain_set", "column_values_to_be_between"),
         *("groups_to_be_of_like_size", "rows_to_be_used", "table_row_count_to_be_between"),
-    ),
-    "a second column in a list of chemicals": refused(
-        text(CHEMICALS, lambda content: content.replace("\n", "\tchemical\n")), "chemicals.txt"
-    ),
-    "a list of chemicals with CR alone": refused(
-        text(CHEMICALS, lambda content: content.replace("\n", "\r")), "chemicals.txt"
     ),
 }
 LIPID_ODD: Final[dict[str, Damage]] = {

@@ -1,11 +1,13 @@
 """LAMA's archive and LIPID's file are brought in."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from helpers import FolderOf
 from helpers.jsonl import write_lines
+from helpers.project import Project
+from helpers.released_project import begun, gate_rows
 from medprobe.cli.imports import import_files
 
 
@@ -51,9 +53,16 @@ def test_lipid_is_counted_beside_the_paper(
     assert (tmp_path / "data/lipid/LIPID.json").is_file()
 
 
-def test_released_files_are_taken_as_they_lie(
-    released_data: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_released_files_are_taken_as_they_lie(released_data: FolderOf, tmp_path: Path) -> None:
     report = import_files("lama", released_data("lama"), tmp_path).set_index("set")
     assert report.loc["google-re"].tolist() == [5528, 6106, 870]
     assert report.loc["squad"].tolist() == [305, 305, 303]
+
+
+def test_the_gate_has_no_false_alarm_on_released_files(
+    tmp_path: Path, released_data: FolderOf
+) -> None:
+    settings = {"sets": ["google-re", "t-rex", "squad"]}
+    project: Project = begun(tmp_path / "project", benchmarks={"lama": {"real": settings}})
+    project.works("medprobe", "import", "lama", str(released_data("lama")))
+    assert gate_rows(project) == (34_618, 2_805)

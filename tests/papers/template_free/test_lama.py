@@ -2,15 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers import gate_helpers
-from helpers.reading import check_refusal
-from helpers.typos import check_typo, edited, own_params
+from helpers import FolderOf, gate_helpers
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.template_free.benchmarks import lama
@@ -271,7 +268,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 def test_the_released_files_have_the_counts_of_the_paper(
-    released_data: Callable[[str], Path], tmp_path: Path
+    released_data: FolderOf, tmp_path: Path
 ) -> None:
     """6.11 K sentences of Google-RE, 305 lines and 303 entities of SQuAD. ConceptNet is not among
     the files; one line stands for it."""
@@ -340,17 +337,3 @@ def test_families_ask_each_fact_once_under_all_its_templates(tmp_path: Path) -> 
         for table in tables
     ]
     assert failing[0] == failing[1]
-
-
-def test_nothing_is_trained_on_it(tmp_path: Path) -> None:
-    where = "methods.masked.optiprompt.lama"
-    says = f"{where}: the method needs a table train, which the builder lama never makes; choose a"
-    content = edited(own_params(), where.replace(".", "/"), {})
-    check_typo(tmp_path, content, f"{says} benchmark of biolama")
-
-
-def test_a_path_outside_of_the_sources_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    check_refusal("lama", {"distractors": {"squad": "entities/genes.txt"}}, "distractors.squad")

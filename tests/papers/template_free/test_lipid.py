@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from helpers import gate_helpers
 from helpers.pickled import contents, from_copies
-from helpers.reading import check_refusal
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.papers.template_free.benchmarks import lipid, lipid_released
@@ -251,31 +250,7 @@ def test_prompts_that_are_alike_are_one_query_with_all_answers(tmp_path: Path) -
     assert queries["pmid"].tolist() == ["1", "3"]
 
 
-def test_what_is_built_can_be_written_and_read(tmp_path: Path) -> None:
-    build(tmp_path, [record(1, "Aspirin helps."), record(2, "We saw.")]).write(tmp_path / "out")
-    assert BenchmarkTables.read(tmp_path / "out").queries["prompt"].tolist() == ["[Y] helps."]
-    assert (tmp_path / "out/dropped.csv").read_text() == "rule,count\nsentence: no mention,1\n"
-
-
-def test_a_list_with_a_name_twice_is_named(tmp_path: Path) -> None:
-    build(tmp_path, [record(1, "Aspirin helps.")])
-    (tmp_path / "entities/genes.txt").write_text("BRX2\nbrx2\n")
-    with pytest.raises(BadInput, match=r"genes\.txt, line 2: 'brx2' is also on line 1"):
-        lipid.build(tmp_path, lipid.Settings(), 0)
-
-
-def test_a_broken_file_stops_the_build(tmp_path: Path) -> None:
-    build(tmp_path, [record(1, "Aspirin helps.")])
-    path = tmp_path / "pubmed" / "pubmed22n0.xml.gz"
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(BadInput, match=r"pubmed22n0\.xml\.gz: broken gzip after record \d"):
-        lipid.build(tmp_path, lipid.Settings(), 0)
-
-
-def test_what_workers_elsewhere_read_is_built_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_workers_elsewhere_read_is_built_alike(working_folder: Path) -> None:
     first = [record(1, "Aspirin is old. We saw."), record(2, "Quinine helps."), record(4, "BRX2.")]
     second = [record(1, "Aspirin is new.", version=2), record(3, "BRX2 acts.", date="2021-01-01")]
     third = ["<DeleteCitation><PMID>2</PMID></DeleteCitation>", record(1, "Aspirin is old.")]
@@ -357,14 +332,6 @@ def test_a_file_that_is_no_lipid_is_named(tmp_path: Path, content: str, message:
     path.write_text(content)
     with pytest.raises(BadInput, match=rf"LIPID\.json.*{message}"):
         released.read(path)
-
-
-def test_a_path_outside_of_the_sources_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    entities = {"gene": "lama/Squad/other-entities.txt"}
-    check_refusal("lipid", {"entities": entities}, "entities.gene")
 
 
 def test_a_list_of_which_no_name_occurs_stops_the_gate(tmp_path: Path) -> None:

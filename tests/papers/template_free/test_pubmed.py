@@ -69,11 +69,7 @@ def test_a_file_that_is_cut_short_is_named(tmp_path: Path) -> None:
     ("old", "new", "message"),
     [
         (">77<", "><", r"a\.xml\.gz, record 2, PMID none: pmid is"),
-        (
-            "<Day>4</Day>",
-            "<Day>40</Day>",
-            r"record 2, PMID 77: submitted is .*2022-3-40",
-        ),
+        ("<Day>4</Day>", "<Day>40</Day>", r"record 2, PMID 77: submitted is .*2022-3-40"),
     ],
 )
 def test_a_bad_field_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -1,6 +1,5 @@
 """Template-based against template-free probing: the analyses, and what they are made of."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kendalltau
 
-from helpers import probing
+from helpers import FolderOf, probing
 from helpers.needed import NEEDED
 from helpers.render_helpers import check_snapshot
 from medprobe.benchmarks import with_distractors
@@ -65,7 +64,7 @@ def benchmark() -> BenchmarkTables:
     return BenchmarkTables(queries, candidates)
 
 
-def test_distractors_are_ranked_in_the_same_pass(tiny_model: Callable[[str], Path]) -> None:
+def test_distractors_are_ranked_in_the_same_pass(tiny_model: FolderOf) -> None:
     names = ["fracture of bone", "Karsten syndrome", "influenza"]
     plain = benchmark()
     more = with_distractors(plain.candidates, "squad", names)
@@ -173,8 +172,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> PageData:
         row
         for path in prediction_tables(predictions, params)
         for row in to_rows(
-            {path.stem: score_table(path, benchmarks / path.stem, scoring)},
-            *path.parts[-3:-1],
+            {path.stem: score_table(path, benchmarks / path.stem, scoring)}, *path.parts[-3:-1]
         )
     ]
     numbers = pd.DataFrame(rows, columns=COMPARISON)

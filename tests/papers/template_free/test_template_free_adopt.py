@@ -3,18 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from helpers.needed import SECTIONS
 from medprobe.core.params import load_params
 from medprobe.pipeline.adopt import adopt
 
 
-def test_what_a_paper_knows_of_its_models_is_adopted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_paper_knows_of_its_models_is_adopted(working_folder: Path) -> None:
     """Groups and sizes of models, and the one that Figure 2 leaves out of one data set."""
-    monkeypatch.chdir(tmp_path)
     params_path = Path("params.yaml")
     params_path.write_text(SECTIONS, encoding="utf-8")
     params_path.write_text(adopt("template_free", path=params_path)[1], encoding="utf-8")
