@@ -3,13 +3,14 @@
 `<source>/triples_processed/<relation>/{train,dev,test}.jsonl` and `<source>/prompts/manual.jsonl`.
 """
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeGuard, get_args
 
 from pydantic import Field, model_validator
 
-from medprobe.core.errors import BadInput
+from medprobe.core.errors import BadInput, nearest
 from medprobe.sources.records import Name, Record, read_json_records, read_wordings
 
 Source = Literal["ctd", "wikidata", "umls"]
@@ -86,6 +87,37 @@ def read_templates(folder: Path) -> dict[str, dict[str, str]]:
         BadInput: a template does not have one [X] and one [Y].
     """
     return read_wordings(folder / "prompts" / "manual.jsonl", GET)
+
+
+def read_relations(
+    folder: Path, sources: Iterable[Source], wanted: Collection[str], builder: str
+) -> dict[Source, dict[str, dict[str, str]]]:
+    """Read the manual templates of each source's relations, by relation and wording.
+
+    Args:
+        folder: Holds a folder for each source.
+        sources: Those that are read.
+        wanted: The relations that count; if there are none, all.
+        builder: Whose settings these are, for the error.
+
+    Raises:
+        BadInput: A wanted relation is in no source, or a relation has no template.
+    """
+    listed = {source: list_relations(folder / source) for source in sources}
+    every = sorted({name for names in listed.values() for name in names})
+    for relation in wanted:
+        if relation not in every:
+            problem = f"no relation '{relation}'{nearest(relation, every)}"
+            raise BadInput(f"params.yaml: benchmarks.{builder}", problem)
+    chosen: dict[Source, dict[str, dict[str, str]]] = {}
+    for source, names in listed.items():
+        templates, chosen[source] = read_templates(folder / source), {}
+        for relation in (name for name in names if name in wanted or not wanted):
+            if relation not in templates:
+                path = folder / source / "prompts" / "manual.jsonl"
+                raise BadInput(path, f"no template for relation {relation}")
+            chosen[source][relation] = templates[relation]
+    return chosen
 
 
 def read(folder: Path, relation: str, split: str) -> list[Triple]:

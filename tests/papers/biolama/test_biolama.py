@@ -127,7 +127,7 @@ def test_the_sample_worlds_queries_are_read_as_often_as_all_facts(world):
 
 
 def test_missing_things_are_named(tmp_path):
-    with pytest.raises(BadInput, match=r"manual.jsonl: no such file"):
+    with pytest.raises(BadInput, match=r"ctd/triples_processed: no relations; put its files"):
         biolama.build(tmp_path, settings(), 0)
     write(tmp_path)
     with pytest.raises(BadInput, match=r"no relation 'CD2' \(did you mean 'CD1'\?\)"):

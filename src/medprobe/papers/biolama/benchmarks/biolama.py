@@ -21,7 +21,6 @@ from medprobe.benchmarks.families import (
     further_wordings,
     with_families,
 )
-from medprobe.core.errors import BadInput, nearest
 from medprobe.core.settings import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, ORIGINAL, BenchmarkTables
 from medprobe.sources import triples as biolama
@@ -68,29 +67,21 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
     read: list[counts.CountRow] = []
     candidates: list[pd.DataFrame] = []
-    listed_relations: list[str] = []
     wordings: dict[str, list[Wording]] = {}
     other_names: dict[str, list[SubjectName]] = {}
-    for source in settings.sources:
+    chosen = settings.sources, settings.relations
+    for source, relations in biolama.read_relations(data / "biolama", *chosen, "biolama").items():
         folder = data / "biolama" / source
-        templates = biolama.read_templates(folder)
-        listed_relations += (listed := biolama.list_relations(folder))
         names = []
-        for relation in (
-            name for name in listed if name in settings.relations or not settings.relations
-        ):
-            if relation not in templates:
-                raise BadInput(
-                    folder / "prompts" / "manual.jsonl", f"no template for relation {relation}"
-                )
+        for relation, templates in relations.items():
             for split in biolama.SPLITS:
                 all_triples = biolama.read(folder, relation, split)
                 triples = [triple for triple in all_triples if triple.answers]
-                template = templates[relation][ORIGINAL]
+                template = templates[ORIGINAL]
                 rows[split] += [_query(t, relation, source, template) for t in triples]
                 if settings.families and split == "test":
                     for triple, query in zip(triples, rows[split][-len(triples) :], strict=True):
-                        wordings[query["query_id"]] = further_wordings(templates[relation])
+                        wordings[query["query_id"]] = further_wordings(templates)
                         other_names[query["query_id"]] = further_names(
                             triple.subject, triple.subject_aliases, settings.families.names
                         )
@@ -100,10 +91,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
                     read.append((where, "dropped", name, nameless))
                 names += list(_names(triples, settings.candidates))
         candidates.append(_candidates(names, source))
-    for relation in settings.relations:
-        if relation not in listed_relations:
-            problem = f"no relation '{relation}'{nearest(relation, listed_relations)}"
-            raise BadInput("params.yaml: benchmarks.biolama", problem)
     train, dev, test = (pd.DataFrame(rows[split]) for split in biolama.SPLITS)
     table = all_candidates = pd.concat(candidates)
     for source, other in settings.distractors.items():

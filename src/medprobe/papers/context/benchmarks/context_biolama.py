@@ -7,7 +7,7 @@ files have no types. The prompts are BioLAMA's manual ones.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ import pandas as pd
 from pydantic import Field
 
 from medprobe.benchmarks import Benchmark, counts
-from medprobe.core.errors import BadInput, nearest
 from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.tables import ORIGINAL, BenchmarkTables
 from medprobe.papers.context.benchmarks import context
@@ -51,35 +50,32 @@ def build(
             and where no document gives a context.
     """
     dropped: Counter[str] = Counter()
-    triples = list(_triples(data / "biolama", settings))
-    knowledge = _knowledge(data / "biolama", triples, dropped)
+    folder, chosen = data / "biolama", (settings.sources, settings.relations)
+    relations = biolama.read_relations(folder, *chosen, "context_biolama")
+    prompts = {
+        relation: templates[ORIGINAL]
+        for by_relation in relations.values()
+        for relation, templates in by_relation.items()
+    }
+    knowledge = _knowledge([*_triples(folder, relations)], prompts, dropped)
     read = counts.by_name("biolama", "facts", knowledge.facts["relation"])
     return context.tables(data, knowledge, settings, seed, executor, dropped=dropped, read=read)
 
 
-def _triples(folder: Path, settings: Settings) -> Iterator[tuple[Source, Triple]]:
-    """The triples of the relations that the settings name, of all splits, with their source."""
-    listed = {source: biolama.list_relations(folder / source) for source in settings.sources}
-    every = sorted({name for names in listed.values() for name in names})
-    for relation in settings.relations:
-        if relation not in every:
-            problem = f"no relation '{relation}'{nearest(relation, every)}"
-            raise BadInput("params.yaml: benchmarks.context_biolama", problem)
-    for source, names in listed.items():
+def _triples(folder: Path, relations: Mapping[Source, Iterable[str]]) -> Iterator[Triple]:
+    """The triples of these relations of each source, of all splits."""
+    for source, names in relations.items():
         for relation in names:
-            if relation in settings.relations or not settings.relations:
-                for split in SPLITS:
-                    for triple in biolama.read(folder / source, relation, split):
-                        yield source, replace(triple, relation=relation)
+            for split in SPLITS:
+                for triple in biolama.read(folder / source, relation, split):
+                    yield replace(triple, relation=relation)
 
 
-def _knowledge(
-    folder: Path, triples: list[tuple[Source, Triple]], dropped: Counter[str]
-) -> Knowledge:
+def _knowledge(triples: list[Triple], prompts: dict[str, str], dropped: Counter[str]) -> Knowledge:
     """The facts of these triples. Entities with the same label are one, the first by its URI."""
     labels: dict[str, str] = {}  # of each URI, the first in the order of the files
     aliases: list[tuple[str, str]] = []
-    for _, triple in triples:
+    for triple in triples:
         entities = [(triple.subject_id, triple.subject, triple.subject_aliases)]
         entities += [(entity.id, entity.label, entity.aliases) for entity in triple.answers]
         for uri, label, names in entities:
@@ -91,7 +87,7 @@ def _knowledge(
     representatives = {uri: first[label] for uri, label in labels.items()}
     facts: set[tuple[str, str, str]] = set()
     objects: dict[str, set[str]] = {}
-    for _, triple in triples:
+    for triple in triples:
         subject = representatives[triple.subject_id]
         for entity in triple.answers:
             fact = representatives[entity.id]
@@ -105,21 +101,8 @@ def _knowledge(
         {uri: label for label, uri in first.items()},
         sorted({(name, representatives[uri]) for name, uri in aliases}),
         objects,
-        _prompts(folder, triples),
+        prompts,
     )
-
-
-def _prompts(folder: Path, triples: list[tuple[Source, Triple]]) -> dict[str, str]:
-    """The manual template of each relation."""
-    prompts = {}
-    sources = {triple.relation: source for source, triple in triples}
-    templates = {source: biolama.read_templates(folder / source) for source in {*sources.values()}}
-    for relation, source in sorted(sources.items()):
-        if relation not in templates[source]:
-            path = folder / source / "prompts" / "manual.jsonl"
-            raise BadInput(path, f"no template for relation {relation}")
-        prompts[relation] = templates[source][relation][ORIGINAL]
-    return prompts
 
 
 BENCHMARK = Benchmark(
