@@ -289,7 +289,7 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
             if not pd.isna(place)
         },
         says=_sentence_start(ranking, row, own),
-        after=_after(ranking, row),
+        after=f"; the next model is `{row['model']}`, by `{row['method']}`, not tested against it",
         beside=_beside(ranking, first, others),
     )
 
@@ -312,11 +312,6 @@ def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> s
         verb = "knows" if at[1] == "1" else f"has the answer among its first {at[1]} for"
         return f"`{model}` {verb} {number} of `{name}`{end}"
     return f"`{model}` has {number} on `{name}`{by}{end}"
-
-
-def _after(ranking: Standing, row: pd.Series) -> str:
-    """What is said of a model that comes after one that no test compares it with."""
-    return f"; the next model is `{row['model']}`, by `{row['method']}`, not tested against it"
 
 
 def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     for model, method, benchmark, table_scores in results:
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
         rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
-        values.append(_select_main_values(rows, metadata[benchmark]))
+        values.append(select(select_main(rows, metadata[benchmark]), relation="macro"))
         main |= {(benchmark, *system) for system in main_variants(rows)}
     table = pd.concat([pd.DataFrame(columns=COMPARISON), *values])
     with replacing(places.SCORES) as folder:
@@ -104,11 +104,6 @@ def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]
 
 def _score_input(scoring_input: ScoringInput) -> Scores:
     return score_table(*scoring_input)
-
-
-def _select_main_values(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Return the rows of each variant's macro mean of the main metric over the main subset."""
-    return select(select_main(rows, metadata), relation="macro")
 
 
 def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, dict[str, float]]]:
