@@ -296,8 +296,9 @@ def test_a_configuration_with_a_byte_order_mark_is_read(
     folder = changed(tiny_model("gpt2"), tmp_path)
     for name in ("config.json", "generation_config.json"):
         (folder / name).write_bytes(b"\xef\xbb\xbf" + (folder / name).read_bytes())
-    assert inspect(folder).kinds == ("causal",)
-    load(folder, "causal")
+    (folder / "chat_template.jinja").write_text("{{ messages }}", encoding="utf-8-sig")
+    assert inspect(folder).kinds == ("chat", "causal")
+    assert load(folder, "causal").tokenizer.chat_template == "{{ messages }}"
 
 
 def test_precision_is_a_parameter(tiny_model: FolderOf) -> None:

@@ -309,6 +309,8 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
     _check_algorithm(folder, tokenizer)
     _check_vocabulary(folder, tokenizer, config.get_text_config().vocab_size)
+    if isinstance(tokenizer.chat_template, str):  # of a file that an editor of Windows saved
+        tokenizer.chat_template = tokenizer.chat_template.removeprefix("\ufeff")
     length = tokenizer.model_max_length
     if not isinstance(length, int | float) or length <= 0:
         tokenizer.model_max_length = NO_LENGTH
