@@ -277,39 +277,36 @@ def command_fails(
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (KeyboardInterrupt(), 130, "stopped; what was finished is kept"),
-        (MemoryError(), 2, "Error: medprobe sample: out of memory; lower --jobs or engine.token_"),
+        (KeyboardInterrupt(), 130, "^stopped; what was finished is kept"),
+        (
+            MemoryError(),
+            2,
+            r"^Error: medprobe sample: out of memory; lower --jobs or engine\.token_",
+        ),
         (
             RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"),
-            *(2, "Error: medprobe sample: out of memory; lower"),
+            *(2, "^Error: medprobe sample: out of memory; lower"),
         ),
-        (ImportError("lib.so: failed to map segment from shared object"), 2, "Error: medprobe sa"),
+        (
+            ImportError("lib.so: failed to map segment from shared object"),
+            *(2, "^Error: medprobe sample: out of memory"),
+        ),
+        (
+            sqlite3.OperationalError("database or disk is full"),
+            *(2, "the file system: No space left on device; make room"),
+        ),
+        (
+            SafetensorError("Error while serializing: I/O error: No space left on device"),
+            *(2, "the file system: No space left on device; make room"),
+        ),
     ],
 )
-def test_a_stop_and_refused_memory_are_one_line(
+def test_a_stop_refused_memory_and_a_full_disk_are_one_line(
     command_fails: Callable[[BaseException], Result], error: BaseException, status: int, line: str
 ) -> None:
     result = command_fails(error)
     assert result.exit_code == status
-    assert result.output.startswith(line)
-    assert result.output.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        sqlite3.OperationalError("database or disk is full"),
-        SafetensorError(
-            "Error while serializing: I/O error: No space left on device (os error 28)"
-        ),
-    ],
-)
-def test_a_full_disk_under_a_library_is_one_line(
-    command_fails: Callable[[BaseException], Result], error: Exception
-) -> None:
-    result = command_fails(error)
-    assert result.exit_code == 2
-    assert "the file system: No space left on device; make room" in result.output
+    assert re.search(line, result.output)
     assert result.output.count("\n") == 1
 
 
