@@ -116,6 +116,8 @@ def test_a_list_of_names(tmp_path: Path) -> None:
         (b"\n \n", r"genes\.txt: contains no names"),
         (b"BRX2\nP53\nbrx2\n", r"genes\.txt, line 3: 'brx2' is also on line 1"),
         (b"BRX2\n\xff\n", r"genes\.txt, line 2: not UTF-8 at byte 5"),
+        (b"BRX2\nP53\tgene\n", r"genes\.txt, line 2: a tab or a line end of another system"),
+        (b"BRX2\rP53\r", r"genes\.txt, line 1: a tab or a line end of another system"),
     ],
 )
 def test_a_bad_list_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
