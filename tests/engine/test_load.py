@@ -290,6 +290,15 @@ def test_a_masked_model_needs_a_mask_token(tiny_model: FolderOf, tmp_path: Path)
         load(folder, "masked")
 
 
+@pytest.mark.parametrize("start", [None, -1, 99999])
+def test_a_decoder_needs_a_token_to_begin_with(
+    tiny_model: FolderOf, tmp_path: Path, start: int | None
+) -> None:
+    folder = changed(tiny_model("t5"), tmp_path, decoder_start_token_id=start)
+    with pytest.raises(BadInput, match=r"decoder_start_token_id is .*, which is no token"):
+        load(folder, "seq2seq")
+
+
 def test_a_configuration_with_a_byte_order_mark_is_read(
     tiny_model: FolderOf, tmp_path: Path
 ) -> None:

@@ -186,6 +186,14 @@ def _load(folder: Path, head: Head, engine: EngineParams, labels: int, layers: i
     if head == "masked" and tokenizer.mask_token is None:
         remedy = "name its mask_token in tokenizer_config.json"
         raise BadInput(folder, "its tokenizer has no mask token", remedy)
+    if head == "seq2seq":
+        start = getattr(model.config, "decoder_start_token_id", None)
+        if start not in range(config.get_text_config().vocab_size):
+            remedy = (
+                "name the token that its answers begin with: T5's padding, BART's end of a text"
+            )
+            problem = f"decoder_start_token_id is {start}, which is no token of its vocabulary"
+            raise BadInput(folder / "config.json", problem, remedy)
     length = _window(model, tokenizer)
     if "device_map" not in placement:
         model = model.to(device)
