@@ -65,15 +65,16 @@ def test_a_proof_says_what_a_list_says(names, seeds, k, around, answer_sets):
 def test_a_proof_says_what_a_list_says_on_real_architectures(arch, tiny_model, monkeypatch):
     kind = "seq2seq" if arch in tiny.SEQ2SEQ else "causal"
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
-    prompts = [*PROMPTS, "Aspirin , with water , may treat [Y]", PROMPTS[0]]
+    prompts = [*PROMPTS, "Aspirin , with water , may treat [Y]", PROMPTS[0], "It treats ([Y] )"]
     slots, sources = slots_of(model, prompts)
     slow = list(all_scores(model, slots, sources))
     fifth = [[int(np.argsort(-scores[0])[4])] for scores in slow]
     tries = likeliest.NameTries(model.tokenizer, NAMES)
     lists = likeliest.find_likeliest(model, slots, prompts, tries, 7, sources=sources)
-    for answers in ([[3, 50], [9], [], [20], [0, 1]], fifth):
-        for room in (reader.TABLE_BYTES, 1):
+    for answers in ([[3, 50], [9], [], [20], [0, 1], [7]], fifth):
+        for room, pool in ((reader.TABLE_BYTES, reader.FEW_PROMPTS), (1, 2)):
             monkeypatch.setattr(reader, "TABLE_BYTES", room)
+            monkeypatch.setattr(reader, "FEW_PROMPTS", pool)
             found = likeliest.find_likeliest(
                 model, slots, prompts, tries, 7, answers=answers, sources=sources, ahead=True
             )

@@ -32,7 +32,7 @@ from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, ranges
 
 UNREAD: Final = 6.0  # nats a token; decisions.md has what others cost
 SHARE: Final = 0.1  # of the nodes opened so far: so many are opened at once
-SPAN: Final = 1e5  # nats, more than between any two hopes
+SPAN: Final = 1e5  # nats: twice as many as a name is short of certain, at most
 READ_ALL_SHARE: Final = 0.2  # of the tokens of all names: a list that needs more has all read
 
 
@@ -251,7 +251,7 @@ class Search:
         places, contests = row[candidates], of_row[candidates]
         nearest = self.lengths[self.open.prompts] + trie.min_depths[nodes]
         hopes = self.open.hopes[places] / np.where(self.is_mean[contests], nearest[places], 1)
-        order = np.argsort(contests * SPAN - hopes.clip(-SPAN))
+        order = np.argsort(contests * SPAN - hopes.clip(-SPAN / 2))
         owners = contests[order]
         ranks = np.arange(len(order)) - np.searchsorted(owners, owners)
         width = np.maximum(1, SHARE * self.opened[prompts]).astype(int)
