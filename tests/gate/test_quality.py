@@ -200,8 +200,9 @@ def test_a_missing_or_broken_suite_is_an_error(tmp_path: Path) -> None:
         suites.load(tmp_path, NEEDED, {})
     write_suites(tmp_path, type="expect_column_to_exist", kwargs={"column": "name"})
     (tmp_path / "queries.json").write_text("{")
-    with pytest.raises(BadInput, match=r"queries.json: not JSON"):
-        suites.load(tmp_path, NEEDED, {})
+    for read in (suites.folders, lambda folder: suites.load(folder, NEEDED, {})):
+        with pytest.raises(BadInput, match=r"queries.json: not JSON"):
+            read(tmp_path)
 
 
 def test_a_further_table_has_a_suite_of_its_own(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def folders(folder: Path) -> list[Path]:
 
     They are the folder itself, and those of the suites that it extends by `like`.
     """
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("[!.]*.json")]
-    like = {folder.parent / Path(file["like"]).parent for file in files if "like" in file}
+    files = [_section(path) for path in folder.glob("[!.]*.json")]
+    like = {folder.parent / Path(file.like).parent for file in files if file.like}
     return [folder, *sorted(like - {folder})]
 
 
@@ -107,14 +107,18 @@ def _plugins() -> dict[str, Plugin]:
     }
 
 
-def _read(path: Path, settings: Mapping[str, Any], plugins: Mapping[str, Plugin]) -> Suite:
+def _section(path: Path) -> SuiteFile:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise BadInput(path, f"{error.strerror}") from None
     except ValueError as error:
         raise BadInput(path, f"not JSON: {error}") from None
-    file = parse_section(SuiteFile, content, path)
+    return parse_section(SuiteFile, content, path)
+
+
+def _read(path: Path, settings: Mapping[str, Any], plugins: Mapping[str, Plugin]) -> Suite:
+    file = _section(path)
     suite = Suite(path.stem, file.row_id, [], [])
     if file.like:
         suite = replace(_read(path.parents[1] / file.like, settings, plugins), table=path.stem)

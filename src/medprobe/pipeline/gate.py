@@ -16,7 +16,7 @@ from medprobe.gate.run import page
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.pipeline.repro import DVC, environment, exclusive_lock, process_group
-from medprobe.pipeline.stale_stages import Stage, find_stale_stages
+from medprobe.pipeline.stale_stages import Stage, dvc_error, find_stale_stages
 
 GATE: Final = "validate"  # begins the commands of gates
 RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock has their hashes
@@ -117,18 +117,22 @@ def _differing() -> set[str]:
 
     Only data, benchmarks and metrics count, and only if they exist.
     """
+    from dvc.exceptions import DvcException
     from dvc.repo import Repo
 
-    with Repo(_wait_for_lock=True) as repo:
-        return {
-            stage.addressing
-            for stage in repo.index.stages
-            for item in (*stage.deps, *stage.outs)
-            if RECORDED & {Path(item.def_path), *Path(item.def_path).parents}
-            and item.hash_info
-            and item.exists
-            and item.workspace_status()
-        }
+    try:
+        with Repo(_wait_for_lock=True) as repo:
+            return {
+                stage.addressing
+                for stage in repo.index.stages
+                for item in (*stage.deps, *stage.outs)
+                if RECORDED & {Path(item.def_path), *Path(item.def_path).parents}
+                and item.hash_info
+                and item.exists
+                and item.workspace_status()
+            }
+    except DvcException as error:
+        raise dvc_error(error) from None
 
 
 def _unlike_record(differing: set[str]) -> list[str]:

@@ -98,7 +98,7 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
                 repo, {name: entries for name, entries in status.items() if name not in stored}
             )
     except DvcException as error:
-        raise _dvc_error(error) from None
+        raise dvc_error(error) from None
 
 
 def describe_data() -> str:
@@ -117,7 +117,7 @@ def describe_data() -> str:
         with Repo(_wait_for_lock=True) as repo:
             return _describe_data(repo.status(targets=files))
     except DvcException as error:
-        raise _dvc_error(error) from None
+        raise dvc_error(error) from None
 
 
 def _describe_data(status: Mapping[str, Any]) -> str:
@@ -140,7 +140,8 @@ def _describe_data(status: Mapping[str, Any]) -> str:
     return "; ".join(notes)
 
 
-def _dvc_error(error: Exception) -> BadInput:
+def dvc_error(error: Exception) -> BadInput:
+    """Return DVC's error as one line."""
     return BadInput("dvc", " ".join(str(error).split()), "run `dvc status` for details")
 
 
