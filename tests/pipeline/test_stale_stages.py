@@ -73,6 +73,11 @@ def test_what_changed_and_what_is_behind_it_is_left() -> None:
     }
 
 
+def test_a_stage_whose_command_changed_is_left() -> None:
+    Path("dvc.yaml").write_text(STAGES.replace(PROBE, f"{PROBE} && true"))
+    assert find_stale_stages() == {"probe": Stage("now", f"{PROBE} && true", (), ("command",))}
+
+
 def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """By `medprobe repro` and `medprobe doctor`, the page and MLflow."""
     assert describe_data() == ""
