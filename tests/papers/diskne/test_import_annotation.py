@@ -50,6 +50,7 @@ def test_a_sheet_that_somebody_filled_in_is_replaced_only_by_force(tmp_path: Pat
     ):
         import_files("annotation", folder, tmp_path / "data")
     assert [path.read_text() for path in sheet.parent.iterdir()] == ["weeks of work"]
+    (tmp_path / "params.yaml").write_text("seed: 1")
     command = ["import", "annotation", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
