@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from helpers import FolderOf
+from helpers.needed import SECTIONS
 from medprobe.cli import main
 from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
@@ -50,7 +51,7 @@ def test_a_sheet_that_somebody_filled_in_is_replaced_only_by_force(tmp_path: Pat
     ):
         import_files("annotation", folder, tmp_path / "data")
     assert [path.read_text() for path in sheet.parent.iterdir()] == ["weeks of work"]
-    (tmp_path / "params.yaml").write_text("seed: 1")
+    (tmp_path / "params.yaml").write_text(SECTIONS)
     command = ["import", "annotation", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
