@@ -60,7 +60,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         build("lipid", params.Params(benchmarks={"lipid": {"lipid": {}}}))
         folder = Path("outputs/benchmarks/lipid")
         drawn = annotate.draw("prompts", folder, [], 20, 1)
-        folder = annotate.write(drawn, "facts", ["anna"], "csv", Path("data"))
+        folder = annotate.write(drawn, "facts", ["anna"], Path("data"))
         sheet = pd.read_csv(folder / "anna.csv", keep_default_na=False)
         sheet.assign(rating="yes").to_csv(folder / "anna.csv", index=False)
         Path("data/tables").mkdir()

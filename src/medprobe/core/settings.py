@@ -99,7 +99,7 @@ def check_name(name: object, choices: Any, where: str) -> None:
     """Refuse a name at a path of params.yaml that is not among `choices`."""
     if name is not None and name not in choices:
         names = [str(choice) for choice in choices]
-        among = f"is not among {', '.join(names)}" if names else "is not there, and no other"
+        among = f"is not among {', '.join(names)}" if names else "is unknown, and none is defined"
         problem = f"'{name}' {among}{nearest(str(name), names)}"
         raise BadInput(f"params.yaml: {where}", problem)
 

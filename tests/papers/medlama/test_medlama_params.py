@@ -28,7 +28,7 @@ LEAVES = {
     "sweeps/sets": (["set-0"], "sweeps.sets: expected names in braces, such as {set-0, set-1}"),
     f"{CONTRASTIVE}/sweeps": (
         {"mask_ratio": {"0.7": None}},
-        "sweeps.mask_ratio: '0.7' is not among none",
+        "sweeps.mask_ratio: '0.7' is unknown, and none is defined",
     ),
     "benchmarks/medlamma": ({"a": {}}, "no builder 'medlamma' (did you mean 'medlama'?)"),
     "benchmarks/medlama/medlama/per_relations": (
