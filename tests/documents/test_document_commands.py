@@ -224,6 +224,8 @@ def test_commands_run(page: Path, finished_project: Path, tmp_path: Path) -> Non
                 prepare(project)
         if command == "medprobe ui":
             open_ui(project)
+        elif command == "medprobe doctor":  # which names what the sample world lacks of a paper
+            assert "params.yaml is valid" in project.run("medprobe", "doctor").stdout
         elif command.startswith("dvc "):
             project.works(*shlex.split(command))
         else:

@@ -36,7 +36,7 @@ def stages_of_benchmarks(project: Project) -> set[str]:
     document = (ROOT / "docs/how-to/expert-evaluation.md").read_text()
     lines = re.findall(r"^(?:medprobe|dvc) .*$", document, re.MULTILINE)
     draw, _, *after = [shlex.split(line.partition("#")[0]) for line in lines]
-    project.works(*draw, "--form", "csv")
+    project.works(*draw)
     sheets = project.folder / "data/annotations/experts"
     for number, rater in enumerate(("anna", "ben")):
         table = pd.read_csv(sheets / f"{rater}.csv", dtype=str, keep_default_na=False)

@@ -85,10 +85,12 @@ def test_a_killed_repro_ends_later_with_the_same_bytes(
         while made() == before:
             assert process.poll() is None
             time.sleep(0.02)
+        started = psutil.Process(process.pid).children(recursive=True)
         how(process)
         process.wait(timeout=60)
         assert process.returncode
         assert psutil.wait_procs(processes(folder), timeout=60)[1] == []
+        psutil.wait_procs(started, timeout=60)  # for DVC, one that nobody has reaped still runs
 
     stop(lambda process: process.send_signal(signal.SIGINT))
     stop(lambda process: process.kill())
