@@ -46,7 +46,7 @@ def predictions(lists: list[list[str]], answers: list[list[str]], replicate: str
 
 def compare(lists: list[list[str]], answers: list[list[str]]) -> pd.DataFrame:
     return compare_variants(
-        predictions(lists, answers), benchmark(answers), "accuracy", SCORING, "m"
+        predictions(lists, answers), benchmark(answers), "accuracy", SCORING, ("m", "asked")
     )
 
 
@@ -89,10 +89,10 @@ def test_a_constant_list_scores_the_same_shuffled() -> None:
 def test_a_model_that_knows_its_subjects_is_above_and_the_test_says_so() -> None:
     answers = [[NAMES[number % 3]] for number in range(36)]
     found = compare_variants(
-        predictions(answers, answers), benchmark(answers), "accuracy", SCORING, "m"
+        predictions(answers, answers), benchmark(answers), "accuracy", SCORING, ("m", "asked")
     )
     [row] = found[found["metric"] == "acc_at_1"].to_dict("records")
-    assert {row["method_a"], row["method_b"]} == {"main", "main:shuffled"}
+    assert {row["method_a"], row["method_b"]} == {"asked", "asked:shuffled"}
     assert abs(row["difference"]) > 0.5
     assert row["p_holm"] == pytest.approx(2 / 2000)
 
@@ -136,8 +136,10 @@ def test_a_large_relation_is_shuffled_in_blocks(monkeypatch) -> None:
     monkeypatch.setattr("medprobe.metrics.shuffled.LARGEST", 10)
     answers = [[NAMES[number % 2]] for number in range(80)]
     found = compare_variants(
-        predictions(answers, answers), benchmark(answers), "accuracy", SCORING, "m"
+        predictions(answers, answers), benchmark(answers), "accuracy", SCORING, ("m", "asked")
     )
     mixed = [[NAMES[(number // 2) % 3]] for number in range(80)]
-    found = compare_variants(predictions(mixed, mixed), benchmark(mixed), "accuracy", SCORING, "m")
+    found = compare_variants(
+        predictions(mixed, mixed), benchmark(mixed), "accuracy", SCORING, ("m", "asked")
+    )
     assert found.set_index("metric").loc["acc_at_1", "p"] == pytest.approx(2 / 2000)

@@ -287,13 +287,14 @@ def run(
     if warning := describe_unanswered(predictions):
         print_above(f"{name}: warning: {warning}")
     scores = score(predictions, tables, prober.METRIC, scoring, out)
-    rows = pd.DataFrame(to_rows({"": scores}, name, "main"), columns=COMPARISON)
+    rows = pd.DataFrame(to_rows({"": scores}, name, method), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
     majority_rows = pd.DataFrame(columns=COMPARISON)
     if len(constant):  # counted on all queries, not only on those drawn
         scores = score(constant, tables, "accuracy", scoring)
         majority_rows = pd.DataFrame(to_rows({"": scores}, BASELINE, MAJORITY), columns=COMPARISON)
-    controlled = with_controls(compare_variants(predictions, tables, prober.METRIC, scoring, name))
+    tests = compare_variants(predictions, tables, prober.METRIC, scoring, (name, method))
+    controlled = with_controls(tests)
     if as_json:
         if not every:
             rows, majority_rows = _main(rows), _main(majority_rows)
@@ -334,7 +335,7 @@ def _print_rows(rows: pd.DataFrame) -> None:
         count = f"{row.n:.0f}" if pd.notna(row.n) else ""
         names = (row.method, row.subset, row.relation, row.metric)
         cells.append((*names, f"{row.value:.3f}", interval, count))
-    columns = ("variant", "subset", "relations", "metric", "value", "interval", "queries")
+    columns = ("method", "subset", "relations", "metric", "value", "interval", "queries")
     outputs.print_table(columns, cells)
 
 

@@ -200,7 +200,11 @@ def score(
 
 
 def compare_variants(
-    predictions: pd.DataFrame, tables: BenchmarkTables, scorer: str, scoring: Scoring, model: str
+    predictions: pd.DataFrame,
+    tables: BenchmarkTables,
+    scorer: str,
+    scoring: Scoring,
+    system: tuple[str, str],
 ) -> pd.DataFrame:
     """Test the variants of a method against each other and their controls.
 
@@ -209,18 +213,18 @@ def compare_variants(
         tables: the benchmark that they are of.
         scorer: its name, a module of `medprobe.metrics`.
         scoring: resamples, confidence, seed and clusters.
-        model: the model's name in the result.
+        system: the names of the model and the method in the result.
 
     Returns:
-        Columns `significance.SIGNIFICANCE`, where the method is called `main`.
+        Columns `significance.SIGNIFICANCE`.
     """
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "benchmark")
         tables.write(folder)
         path = Path(scratch, "predictions.parquet")
         write_predictions(predictions, path, scorer)
-        systems = split_by_variant(paired_table(path, folder, scoring), model, "main")
-        shuffled = shuffled_table(path, folder, scoring, model, "main")
+        systems = split_by_variant(paired_table(path, folder, scoring), *system)
+        shuffled = shuffled_table(path, folder, scoring, *system)
     systems |= guesses(systems)
     return significance(systems, "", scoring.params, scoring.seed, shuffled=shuffled)
 
