@@ -17,7 +17,7 @@ SPELT: Final = re.compile(  # of two letters only if they are capitals with full
     rf"|(?<![\w.])[A-Z](?:\.[A-Z]\.?|{STOP}[A-Z]\s?\.)(?!\w)"
 )
 STOPPED: Final = re.compile(  # a full stop for each letter, and no blanks: small ones, too
-    rf"(?<![\w.])(?!(?i:[ap]\.m|e\.g|i\.e)\.(?!\w))(?:{LETTER}\.){{2,}}(?!\w)"
+    rf"(?<![\w.])(?!(?:[aApP]\.m|[eE]\.g|[iI]\.e)\.(?!\w))(?:{LETTER}\.){{2,}}(?!\w)"
 )
 HYPHEN: Final = re.compile(rf"(?<={LETTER})[-\u2010\u2011]\s*(?={LETTER})")
 NOISE: Final = re.compile(  # tags, masks of names, escapes of URLs, of mails and of strings

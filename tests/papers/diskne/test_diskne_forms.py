@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from medprobe.gate.leaks import Diseases
@@ -128,6 +128,7 @@ LETTERS = st.sampled_from("abcdefghijklmnopqrstuvwxyz")
 NO_NAMES = {"am", "pm", "eg", "ie"}  # "a.m.", "i.e."
 
 
+@example("e", "g", str.upper, "", " c.h.f.")
 @settings(max_examples=300)
 @given(
     LETTERS,
