@@ -1,6 +1,6 @@
 """What a GPU makes of the work: ratios within one run, and shares of the card's own matrix rate.
 
-    python -m bench.gpu                      # at most eight minutes on one GPU
+    python -m bench.gpu                      # on one GPU
     python -m bench.gpu --tiny               # small shapes and few names, to try it on any device
 
 Models have random weights and the sizes of BERT-base, SmolLM2-135M and Llama-7B; names are made up,

@@ -1,5 +1,6 @@
 """The command line: quick help, one line for a mistake, exit status 2, nothing written."""
 
+import io
 import os
 import re
 import shlex
@@ -129,6 +130,12 @@ def test_a_locale_without_a_letter_changes_no_status(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, "say"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"7 ? 9\n", b"")
+
+
+def test_a_stream_of_a_notebook_is_printed_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    main(["--version"], standalone_mode=False)
+    assert ", version " in sys.stdout.getvalue()
 
 
 def test_verbose_shows_the_traceback(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -163,7 +164,7 @@ class Commands(click.Group):
         for name in ("stdout", "stderr"):  # None where the shell closed it
             if (stream := getattr(sys, name)) is None:
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-            else:
+            elif isinstance(stream, TextIOWrapper):  # a notebook has others
                 stream.reconfigure(errors="replace")  # where the locale has no letter for a text
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         return super().__call__(*args, **kwargs)

@@ -29,7 +29,7 @@ MEMORY_SHARE: Final = 0.4  # of a card's free memory, for the table
 FEW_PROMPTS: Final = 64  # for these there is room, if not for all that is read of them
 ROWS_A_PROMPT: Final = 350  # of the table: SmolLM2 read 341 tokens for a query of MedLAMA
 PASS: Final = {"cpu": 20}  # tokens that take as long as what each pass costs: reading the weights
-CARD_PASS: Final = 1000  # the same on a card: starting all kernels
+CARD_PASS: Final = 1000  # the same on a card: starting all kernels; reckoned, not measured
 Shape = tuple[int, int, torch.device]  # of keys or values of a layer: heads, their size
 
 
