@@ -93,29 +93,25 @@ def names_and_answers(tables: BenchmarkTables) -> tuple[list[str], dict[str, lis
 
 
 def likelihood(way: str, model: Path, tables: BenchmarkTables) -> Outcome:
-    """Rank names as `likelihood` does, one relation at a time."""
+    """Rank names as `likelihood` does, all queries in a pool."""
     use_threads()
     loaded, outcome = load(model, "causal", CPU), Outcome()
     names, right = names_and_answers(tables)
     tries = likeliest.NameTries(loaded.tokenizer, names)
-    for _, queries in tables.queries.groupby("relation"):
-        ids, readers = queries["query_id"].tolist(), list[Reader]()
-        slots = causal.prompt_slots(loaded, queries["prompt"].tolist(), ids)
-        if way == PROOF:
-            found = likeliest.find_likeliest(
-                loaded, slots, ids, tries, K, variants=1, on_reader=readers.append, ahead=True,
-                answers=[right[query] for query in ids],
-            )  # fmt: skip
-        else:
-            k = len(names) if way == EVERY else K
-            found = likeliest.find_likeliest(
-                loaded, slots, ids, tries, k, variants=1, on_reader=readers.append
-            )
-        outcome.tokens += readers[0].tokens_read
-        for query, (ranking,) in zip(ids, found, strict=True):
-            outcome.scores |= {(query, names[i]): score for i, score in ranking.names}
-            is_first = ranking.rank == 1 if way == PROOF else ranking.names[0][0] in right[query]
-            outcome.right[query] = is_first
+    ids, readers = tables.queries["query_id"].tolist(), list[Reader]()
+    slots = causal.prompt_slots(loaded, tables.queries["prompt"].tolist(), ids)
+    find = partial(
+        likeliest.find_likeliest, loaded, slots, ids, tries, variants=1, on_reader=readers.append
+    )
+    if way == PROOF:
+        found = find(k=K, ahead=True, answers=[right[query] for query in ids])
+    else:
+        found = find(k=len(names) if way == EVERY else K)
+    outcome.tokens = readers[0].tokens_read
+    for query, (ranking,) in zip(ids, found, strict=True):
+        outcome.scores |= {(query, names[i]): score for i, score in ranking.names}
+        is_first = ranking.rank == 1 if way == PROOF else ranking.names[0][0] in right[query]
+        outcome.right[query] = is_first
     return outcome
 
 
