@@ -81,8 +81,10 @@ lint: $(READY) ## check style and types
 	ruff format --check
 	mypy
 
-bench: $(READY) ## measure against the straightforward implementations; docs/reference/performance.md explains
-	python -m bench
+bench: $(READY) ## measure speed: against simple code, at the paper's size, on a GPU; docs/reference/performance.md explains
+	python -m bench.methods
+	python -m bench.paper_size
+	python -m bench.gpu
 
 ui: $(READY) ## bring all results into MLflow, print where its runs are, and open its pages
 	medprobe ui
