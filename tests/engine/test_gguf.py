@@ -128,6 +128,13 @@ def test_a_gguf_file_can_be_in_folders(file, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize("package", ["accelerate", "gguf"])
+def test_a_missing_package_is_named_with_its_extra(file, monkeypatch, package):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else name)
+    with pytest.raises(BadInput, match=rf"package {package} is not there; .*medprobe\[gguf\]"):
+        load(file)
+
+
 def test_other_files_are_one_line(file, tmp_path):
     with pytest.raises(BadInput, match="no such file"):
         load(tmp_path / "none.gguf")

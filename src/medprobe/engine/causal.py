@@ -16,7 +16,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.heads import narrow_head, split_by_logits, target_log_probs
-from medprobe.engine.load import Model
+from medprobe.engine.load import CACHE, Model
 from medprobe.engine.slots import ANCHOR, Slot, text_slots
 
 Rows = Sequence[Sequence[int]]  # token ids, one a text
@@ -215,9 +215,7 @@ def continuations(
             for part in split_by_logits(
                 batch, [len(suffix) for suffix in suffixes], logits.shape[-1]
             ):
-                scores += _after(
-                    model, out.past_key_values, [suffixes[i] for i in part], encoder_output
-                )
+                scores += _after(model, out[CACHE], [suffixes[i] for i in part], encoder_output)
             return scores
 
         later_scores = compute_in_batches([len(suffix) for suffix in suffixes], budget, compute)
@@ -237,9 +235,8 @@ def _after(
         hidden = encoder_output["encoder_outputs"].last_hidden_state.expand(len(suffixes), -1, -1)
         encoder_output = {"encoder_outputs": BaseModelOutput(last_hidden_state=hidden)}
     inputs, targets = [suffix[:-1] for suffix in suffixes], [suffix[1:] for suffix in suffixes]
-    return _scores(
-        model, inputs, targets, past_key_values=repeated, use_cache=True, **encoder_output
-    )
+    given = {CACHE: repeated, "use_cache": True, **encoder_output}
+    return _scores(model, inputs, targets, **given)
 
 
 def _scores(model: Model, inputs: Rows, targets: Rows, **inputs_: Any) -> list[list[float]]:

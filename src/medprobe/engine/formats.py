@@ -35,15 +35,17 @@ def convert(path: Path, folder: Path) -> None:
 
     Raises:
         BadInput: There is no such file, it is damaged, transformers does not read its
-            architecture, or the package gguf is missing.
+            architecture, or a package is missing.
     """
     if not path.is_file():
         raise BadInput(path, "no such file", "give the path of a .gguf file")
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise BadInput(path, "not a GGUF file", "download it again")
-    if importlib.util.find_spec("gguf") is None:
-        raise BadInput(path, "the package gguf is not there", "pip install 'medprobe[gguf]'")
+    for package in ("accelerate", "gguf"):
+        if importlib.util.find_spec(package) is None:
+            remedy = "pip install 'medprobe[gguf]'"
+            raise BadInput(path, f"the package {package} is not there", remedy)
     from transformers import AutoModelForCausalLM, AutoTokenizer, modeling_gguf_pytorch_utils
 
     bar = "tqdm"  # which `disable_progress_bar` leaves

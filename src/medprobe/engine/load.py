@@ -17,6 +17,7 @@ import torch
 import transformers
 from transformers import DynamicCache, GenerationConfig
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from medprobe.core.errors import BadInput
 from medprobe.core.files import ScratchFolder
@@ -41,6 +42,9 @@ CPU_VALUES: Final = 512 * 768  # tokens times hidden size of a batch
 GPU_TOKENS: Final = 65_536
 PER_LAYER: Final = ("layer_types", "attention_window")  # lists of a configuration
 LARGE: Final = ("causal", "seq2seq")  # heads of models that are spread or quantised
+CACHE: Final = (  # keys and values, as an argument and an output; transformers 5.24 renamed them
+    "cache" if "cache" in CausalLMOutputWithPast.__dataclass_fields__ else "past_key_values"
+)
 PLAIN_LAYERS: Final = {DynamicLayer, DynamicSlidingWindowLayer}  # keys and values, and no more
 LATER_TOKENS: Final = 0.01  # of the largest output: more than rounding changes
 OUTPUTS: Final = ("logits", "last_hidden_state")  # what a model gives, by its head
@@ -329,7 +333,7 @@ def _keeps_states(folder: Path, model: Any, device: torch.device) -> bool:
     if (one - other).abs().max() > LATER_TOKENS * one.abs().max():
         problem = "a causal model, and yet a token's output depends on later ones"
         raise BadInput(folder, problem, "set is_decoder: true in config.json if it has it")
-    cache = out.get("past_key_values")
+    cache = out.get(CACHE)
     is_plain = type(cache) is DynamicCache and PLAIN_LAYERS.issuperset(map(type, cache.layers))
     return is_plain and not getattr(model.config.get_text_config(), "attention_chunk_size", None)
 

@@ -16,7 +16,7 @@ from transformers import GenerationConfig
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches
 from medprobe.engine.heads import split_by_logits
-from medprobe.engine.load import Model
+from medprobe.engine.load import CACHE, Model
 from medprobe.engine.slots import Slot, WritingPrompt
 
 STEPS_KEPT: Final = 4  # beam search keeps the scores of all its steps: let four fit at a time
@@ -173,9 +173,9 @@ def _read_prompts(
     """
     if prompts.shape[1] < 2 or config.use_cache is False or config.cache_implementation:
         return {}
-    cache = model.model.base_model(prompts[:, :-1], use_cache=True)["past_key_values"]
+    cache = model.model.base_model(prompts[:, :-1], use_cache=True)[CACHE]
     cache.batch_repeat_interleave(settings.texts)
-    return {"past_key_values": cache}
+    return {CACHE: cache}
 
 
 def _text(

@@ -20,7 +20,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from medprobe.engine import causal
 from medprobe.engine.batching import CACHED_PER_READ, compute_in_batches, pad_rows
 from medprobe.engine.heads import logits_in_parts
-from medprobe.engine.load import Model
+from medprobe.engine.load import CACHE, Model
 from medprobe.extensions.likelihood.best_first import Work
 from medprobe.extensions.likelihood.trie import NO_TOKEN, ROOT, Trie, TriePrompt, ranges
 
@@ -157,7 +157,7 @@ class Reader:
 
         def forward() -> Any:
             out = model.model(**inputs)
-            caches.append(getattr(out, "past_key_values", None))
+            caches.append(out.get(CACHE))
             return out
 
         scored, later = rows.fed - rows.skipped, rows.counts - rows.skipped - 1
@@ -183,11 +183,11 @@ class Reader:
         cache = DynamicCache() if start else self.states.cache(rows.marks)
         if not self.prompts[0].source:
             if (prefixes == prefixes[0]).all():
-                return {"past_key_values": cache}
+                return {CACHE: cache}
             lengths, longest = torch.from_numpy(prefixes[:, None]).to(device), int(prefixes.max())
             padding = torch.arange(longest + length, device=device) < longest - lengths
             return {
-                "past_key_values": cache,
+                CACHE: cache,
                 "attention_mask": (~padding).long(),
                 "position_ids": lengths + torch.arange(length, device=device),
             }
@@ -206,7 +206,7 @@ class Reader:
             hidden = states.new_zeros(*states.shape[:2], self.model.config.hidden_size)
             cross_attention = _unflat(states, self.shapes)
         return {
-            "past_key_values": EncoderDecoderCache(cache, cross_attention),
+            CACHE: EncoderDecoderCache(cache, cross_attention),
             "encoder_outputs": BaseModelOutput(last_hidden_state=hidden),
             "attention_mask": mask,
         }
