@@ -171,7 +171,11 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("ask {folder} [Y] --names gout;pain", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names [gout,pain]", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names f.csv", "--names: f.csv is a file; give a file of facts by"),
-        ("run {folder} --benchmark f.csv --prompts p.csv --out p.csv/x", "p.csv: a file is where"),
+        (
+            "run {folder} --benchmark f.csv --prompts p.csv --out p.csv/x.parquet",
+            "p.csv: a file is where",
+        ),
+        ("run {folder} --benchmark f.csv --out x.csv", "x.csv: predictions are saved as parquet"),
     ],
 )
 def test_an_error_names_the_argument_that_is_wrong(

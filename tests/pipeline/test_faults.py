@@ -1,5 +1,6 @@
 """After a kill or on a full disk the next command goes on, or says in one line what to do."""
 
+import errno
 import hashlib
 import os
 import re
@@ -312,6 +313,13 @@ def test_a_stop_refused_memory_and_a_full_disk_are_one_line(
     assert result.exit_code == status
     assert re.search(line, result.output)
     assert result.output.count("\n") == 1
+
+
+def test_head_ends_a_command_without_a_line(
+    command_fails: Callable[[BaseException], Result],
+) -> None:
+    result = command_fails(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    assert (result.exit_code, result.output) == (1, "")
 
 
 def test_a_stage_on_a_full_disk_ends_by_one_line_and_leaves_its_outputs_as_they_were(

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from helpers import ROOT, FolderOf
+from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
 from medprobe.pipeline import check
@@ -153,6 +155,15 @@ def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     check.check(load_params())
     for path, content in pipeline.files().items():
         assert path.read_text(encoding="utf-8") == content
+
+
+def test_a_new_project_has_nothing_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    result = CliRunner().invoke(main, ["repro"])
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: params.yaml: no method probes a model; fill in models")
+    assert "no method probes a model" in CliRunner().invoke(main, ["doctor"]).output
 
 
 @pytest.mark.parametrize("setting", ["autocrlf=true", "eol=crlf"])

@@ -89,7 +89,7 @@ def check_model(name: str) -> bool:
         return False
     if path.is_file():
         problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
-        raise BadInput(name, problem, f"give {path.parent}")
+        raise BadInput(name, problem, "give one of these")
     if path.parts[1:] or name.startswith((".", "~")):
         raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
     if not places.PARAMS.is_file():

@@ -180,6 +180,8 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("stopped; what was finished is kept", err=True)
             ctx.exit(128 + signal.SIGINT)
+        except BrokenPipeError:  # `| head` has read enough: click ends without a line
+            raise
         except Exception as error:
             errors = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             messages = [_explain(each, f"medprobe {ctx.invoked_subcommand}") for each in errors]

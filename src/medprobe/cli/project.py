@@ -196,7 +196,9 @@ def repro(jobs: int) -> None:
     """Run all stages that are out of date, as `dvc repro` does, but several at a time."""
     from medprobe.pipeline.repro import repro as run
 
-    load_params()
+    if not load_params().has_results:
+        remedy = "fill in models, benchmarks and methods; `medprobe gate` needs benchmarks alone"
+        raise BadInput("params.yaml", "no method probes a model", remedy)
     run(jobs)
 
 

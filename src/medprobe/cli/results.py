@@ -6,6 +6,7 @@ import click
 
 from medprobe.cli import group
 from medprobe.cli.group import example, json_option, load_params, main
+from medprobe.core.errors import BadInput
 
 
 @main.command(
@@ -60,6 +61,8 @@ def run(
     needs_project = [check_model(model), check_benchmark(benchmark)]
     if prompts:
         check_path(prompts, "--prompts")
+    if out and out.suffix != ".parquet":
+        raise BadInput(out, "predictions are saved as parquet", "end the name in .parquet")
     params = load_params(required=any(needs_project))
     printed = {"every": every, "as_json": as_json}
     probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)

@@ -304,6 +304,11 @@ class Params(Section):
         of_kind = self.methods.get(self.models.kind(model), {})
         return [(method, benchmark) for method, names in of_kind.items() for benchmark in names]
 
+    @property
+    def has_results(self) -> bool:
+        """Whether any method probes any model."""
+        return any(map(self.results, self.models.all()))
+
     def builder(self, benchmark: str) -> str:
         """Return the builder of a benchmark.
 

@@ -99,7 +99,9 @@ def _remedy(source: str) -> str:
 
 
 def _notes(params: Params) -> Iterator[str]:
-    """Yield lines on missing folders, libraries of other versions, invented and unpinned data."""
+    """Yield lines on what is missing, libraries of other versions, invented and unpinned data."""
+    if not params.has_results:
+        yield "params.yaml: no method probes a model, so that `medprobe repro` has nothing to do"
     for name, folder in params.folders.items():
         if not folder.exists():
             yield f"params.yaml: folders.{name}: {folder} does not exist"

@@ -45,6 +45,7 @@ CUI: Final = re.compile(r"C\d{7}")
 NEAR: Final = 0.8  # similarity of an unknown field to a known one that it is likely meant to be
 SEPARATORS: Final = ("|", ";")  # of a list in one text, the first one that occurs
 SEPARATED_BY: Final = {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}
+OTHER_FORM: Final = re.compile(r"\s*([{<]|\[\s*(\{|$))")  # what JSON and HTML begin with
 JOINED_QUOTES: Final = re.compile(r"""['"]\s+['"]""")  # which Python reads as one text
 TRUE: Final = ("1", "true", "t", "yes", "y")
 FALSE: Final = ("", "0", "false", "f", "no", "n", "nan", "none", "null")
@@ -366,15 +367,17 @@ def read_csv_rows(
         `(file and first line, fields by name)`.
 
     Raises:
-        BadInput: as `read_lines`; the file is empty; a column is missing or occurs twice; a quote
-            is broken; a row has another length than the first; a field is longer than
-            LONGEST_FIELD. No message contains text of the file.
+        BadInput: as `read_lines`; the file is empty, JSON or HTML; a column is missing or occurs
+            twice; a quote is broken; a row has another length than the first; a field is longer
+            than LONGEST_FIELD. No message contains text of the file.
     """
     csv.field_size_limit(LONGEST_FIELD)
     row_places: list[str] = []  # file and line of each line of the current row
 
     def note_places() -> Iterator[str]:
-        for where, line in read_lines(path, get):
+        for number, (where, line) in enumerate(read_lines(path, get)):
+            if number == 0 and OTHER_FORM.match(line):
+                raise BadInput(where, "JSON or HTML, not CSV", "save or download it again as CSV")
             row_places.append(where)
             yield line
 
