@@ -99,10 +99,13 @@ def test_a_system_that_shows_names_ahead_of_an_answer_says_so(
     toy_benchmark: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
     folder, tables = toy_benchmark
-    write_predictions(pd.read_parquet(tables[0]).assign(ahead=True), tables[0], "accuracy")
+    found = pd.read_parquet(tables[0]).assign(ahead=True)
+    found.loc[found["prediction"] == "no name", "prediction"] = ""  # ten are ahead of the answer
+    write_predictions(found, tables[0], "accuracy")
     query_answers = answers(folder, tables, text=True)
     assert query_answers is not None
     assert query_answers.content["ahead"] == [1]
+    assert last_answers(query_answers)[1] == [["–"], []]
     assert "none is shown" in page_text(query_answers, tmp_path, text=True)
 
 

@@ -20,7 +20,7 @@ from medprobe.methods import Method, Task
 
 
 class FillMask(Method):
-    """Ranks the vocabulary without special tokens.
+    """Ranks the vocabulary, without special tokens, at one mask.
 
     A token is a hit if an answer consists of it alone, or if it equals an answer by the benchmark's
     rule, ignoring case.

@@ -18,7 +18,9 @@ from medprobe.methods import Method, Task
 
 
 class MaskAverage(Method):
-    """Ranks all candidates (variant "") and the relation's own answers (variant "relation").
+    """Ranks candidates by the mean log-probability of their tokens at masks.
+
+    Variant "" ranks all candidates, "relation" the relation's own answers.
 
     Where a subset has distractors, "" is without them, and a variant "distractors" with them: one
     pass serves all.

@@ -33,7 +33,10 @@ SPLITS: Final = ("train", "dev")  # tables of the benchmark
 
 
 class Optiprompt(Method):
-    """One pass, and one replicate, a seed. The benchmark must have a train and a dev table."""
+    """Learns vectors in place of a template's words from a train split, and writes answers.
+
+    One pass, and one replicate, a seed. The benchmark must have a train and a dev table.
+    """
 
     KINDS = ("masked",)
     WRITES_FREELY = True

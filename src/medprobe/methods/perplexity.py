@@ -24,7 +24,9 @@ from medprobe.methods import Method, Task
 
 
 class Perplexity(Method):
-    """Gives each query one row: its first answer, with the perplexity of the filled prompt.
+    """Measures the perplexity of each prompt, filled with its first answer.
+
+    Each query has one row: this answer, with the perplexity.
 
     Variants: "" is the perplexity. Masked models also have "within_word_l2r", where a token is
     masked with the later tokens of its word.

@@ -26,7 +26,10 @@ DECODINGS: Final = tuple(f"{i}+{r}".removesuffix("+none") for i in INITIAL for r
 
 
 class Xfactr(Method):
-    """One pass a decoding, which is the variant too."""
+    """Writes answers of one or more tokens into masks.
+
+    One pass a decoding, which is the variant too.
+    """
 
     KINDS = ("masked",)
     WRITES_FREELY = True

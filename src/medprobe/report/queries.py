@@ -272,7 +272,9 @@ class _Labels:
         self.texts = texts - {*open_labels}
 
     def answer(self, name: str, identifier: str) -> str:
-        """The label of a prediction; only candidates have identifiers."""
+        """The label of a prediction, which may have no name; only candidates have identifiers."""
+        if not name:
+            return "–"
         if self.text:
             return name
         return self._identifier(identifier) or self.numbers.get(name, "no candidate")

@@ -46,7 +46,10 @@ Ranking = Literal["candidates", "decoding"]
 
 
 class RankChange(Method):
-    """One pass a ranking, one the control."""
+    """Ranks the names in a text as its context grows, and counts how their ranks change.
+
+    One pass a ranking, one the control.
+    """
 
     KINDS = ("masked", "causal", "chat")
     WHY = "it scores a name with what follows it, and T5's family writes the name alone"

@@ -86,7 +86,9 @@ VariantName = Literal[
 
 
 class Classifier(Method):
-    """One task a disease; one pass a variant and seed, which is the replicate.
+    """Trains a classifier per disease on all other diseases, and tests it on this one.
+
+    One task a disease; one pass a variant and seed, which is the replicate.
 
     The benchmark must have the tables `examples`, and `splits`: which of them train, validate and
     test for each disease (`target`), and the `fewest` positives with which it is reported.
