@@ -122,7 +122,8 @@ def read_config(folder: Path) -> Any:
         remedy = "see adapter in docs/how-to/own-data.md: it is merged when the model is fetched"
         raise BadInput(folder, "it holds an adapter, which is not merged", remedy)
     if not path.is_file():
-        raise BadInput(folder, "no config.json, so this is no checkpoint")
+        remedy = "give the folder that has the checkpoint's config.json"
+        raise BadInput(folder, "no config.json, so this is no checkpoint", remedy)
     for file in sorted(folder.iterdir()):
         if file.is_file() and _is_pointer(file):
             raise BadInput(file, "a pointer of Git LFS, not the file itself", "run `git lfs pull`")
