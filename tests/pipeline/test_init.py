@@ -157,6 +157,17 @@ def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.Mo
         assert path.read_text(encoding="utf-8") == content
 
 
+def test_after_an_upgrade_plan_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    note = "requirements.lock: does not match what is installed; `medprobe pipeline` writes it"
+    assert note not in CliRunner().invoke(main, ["plan"]).output
+    Path("requirements.lock").write_text("medprobe==0.1.0\n")
+    assert note in CliRunner().invoke(main, ["plan"]).output
+
+
 def test_a_new_project_has_nothing_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")

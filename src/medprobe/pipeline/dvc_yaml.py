@@ -93,11 +93,15 @@ def write_outdated(stages: Collection[str]) -> bool:
     """Write dvc.yaml again if code or params.yaml asks for another one; return whether it did.
 
     A dvc.yaml that `medprobe pipeline` did not write stays. So do locks: where another version is
-    installed, stages refuse to run until a person has run `medprobe pipeline`.
+    installed, a line says so, and stages refuse to run until a person has run `medprobe pipeline`.
 
     Args:
         stages: The names of the stages that would run.
     """
+    for path, content in locks().items():
+        if path.is_file() and read_any(path) != content:
+            remedy = "`medprobe pipeline` writes it, and what depends on it runs again"
+            print_above(f"{path}: does not match what is installed; {remedy}")
     current = read_any(PIPELINE)
     if not current.startswith(MARK) or not _may_differ(current, stages):
         return False
