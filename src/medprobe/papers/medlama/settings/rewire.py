@@ -15,7 +15,7 @@ from medprobe.core.settings import Section, check_settings
 
 REWIRED: Final = Path("outputs/rewired")  # a folder for each model, in it one for each rewiring
 LOSSES: Final = Path("outputs/losses")  # by step
-NONE: Final = ".none"  # a file in a model's folder; no set has this name
+NONE: Final = ".none"  # an empty folder of a model's; no set has this name
 RECORD: Final = "settings.json"  # next to the checkpoints
 Cut = Literal["released", "tail", "sentence"]
 
@@ -62,7 +62,7 @@ def checkpoint_steps(settings: RewireSettings) -> list[int]:
 def make_folder(model: str) -> None:
     """Make a model's folder, for a model that is rewired on no set: `contrastive` depends on it."""
     with replacing(REWIRED / model / NONE) as path:
-        path.write_text("for models that no set rewires\n")  # DVC warns of what is empty
+        path.mkdir()
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
