@@ -78,6 +78,15 @@ def test_a_stage_whose_command_changed_is_left() -> None:
     assert find_stale_stages() == {"probe": Stage("now", f"{PROBE} && true", (), ("command",))}
 
 
+@pytest.mark.parametrize("text", ["", "# all stages are gone\n", None])
+def test_a_project_without_stages_is_not_up_to_date(text: str | None) -> None:
+    Path("dvc.yaml").unlink()
+    if text is not None:
+        Path("dvc.yaml").write_text(text)
+    with pytest.raises(BadInput, match=r"^dvc\.yaml: no stages; `medprobe pipeline` writes them$"):
+        find_stale_stages()
+
+
 def test_data_that_data_dvc_does_not_pin_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """By `medprobe repro` and `medprobe doctor`, the page and MLflow."""
     assert describe_data() == ""

@@ -76,7 +76,7 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
         The stages by name.
 
     Raises:
-        BadInput: if DVC fails.
+        BadInput: if DVC fails, or dvc.yaml has no stages.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -85,8 +85,10 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
         with Repo(_wait_for_lock=True) as repo:
             if tidy:
                 clean.remove_cached(repo)
-            status = repo.status()
             stages = {stage.addressing: stage for stage in repo.index.stages}
+            if not any(stage.cmd for stage in stages.values()):
+                raise BadInput(places.PIPELINE, "no stages", "`medprobe pipeline` writes them")
+            status = repo.status()
             if tidy and (note := _describe_data(status)):
                 print(f"{note}; {REMEDY}")
             changed = [stage for name, stage in stages.items() if name in status]
