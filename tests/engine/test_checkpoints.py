@@ -52,6 +52,18 @@ def far_smaller_tokenizer(folder: Path) -> None:
     save_file(big, folder / "model.safetensors", {"format": "pt"})
 
 
+def without_first_token(folder: Path) -> None:
+    """Its place in transformers' own vocabulary, which is taken then, is that of a word here."""
+    saved = json.loads((folder / "tokenizer.json").read_text())
+    ids = saved["model"]["vocab"]
+    ids["[CLS]"], ids["gene"] = ids["gene"], ids["[CLS]"]
+    saved["added_tokens"] = [
+        token | {"id": ids[token["content"]]} for token in saved["added_tokens"]
+    ]
+    content(folder / "tokenizer.json", **saved)
+    content(folder / "tokenizer_config.json", cls_token=None)
+
+
 def cut_tokenizer(folder: Path) -> None:
     text = (folder / "tokenizer.json").read_text()
     (folder / "tokenizer.json").write_text(text[: len(text) // 2])
@@ -104,6 +116,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "a file that is missing": (missing_shard, "model-1.safetensors"),
     "other shapes": (config(intermediate_size=48), "config.json says (48,)"),
     "five heads": (config(num_attention_heads=5), "not a multiple of the number of attention"),
+    "a part for text": (config(text_config={"vocab_size": 9}), "a bert model has no text_config"),
     "layers in words": (config(num_hidden_layers="two"), "'num_hidden_layers'"),
     "a configuration that is a list": (
         text_of("config.json", "[]"),
@@ -115,6 +128,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     },
     "brackets in brackets": (text_of("config.json", '{"a":' * 100_000), "not a configuration: "),
     "empty merges": (text_of("merges.txt", ""), "merges.txt: empty"),
+    "no first token": (without_first_token, "adds gene to each text, which is no special token"),
     "other settings": (text_of("tokenizer_config.json", "["), "not a configuration: "),
     **{
         f"a pointer for {name}": (text_of(name, POINTER), f"{name}: a pointer of Git LFS")

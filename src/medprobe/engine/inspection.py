@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -140,6 +141,9 @@ def read_config(folder: Path) -> Any:
             raise BadInput(path, problem, "such code is never run: choose another model") from error
         problem = f"not the configuration of a known model: {first_line(error)}"
         raise BadInput(path, problem, "give model_type, e.g. bert") from error
+    if not isinstance(config.get_text_config(), transformers.PretrainedConfig):
+        problem = f"a {config.model_type} model has no text_config"
+        raise BadInput(path, problem, "take text_config out, or correct model_type")
     if "masked" in heads(config):
         if getattr(config, "is_decoder", False):
             problem = "is_decoder hides from a masked model what is behind its mask"
@@ -309,6 +313,7 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     if not tokenizer.is_fast:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
     _check_algorithm(folder, tokenizer)
+    _check_added(folder, tokenizer)
     _check_vocabulary(folder, tokenizer, config.get_text_config().vocab_size)
     if isinstance(tokenizer.chat_template, str):  # of a file that an editor of Windows saved
         tokenizer.chat_template = tokenizer.chat_template.removeprefix("\ufeff")
@@ -381,6 +386,16 @@ def _check_algorithm(folder: Path, tokenizer: Any) -> None:
     if said and said[1].decode() != algorithm:
         problem = f"{said[1].decode()} in tokenizer.json, and {algorithm} by tokenizer_config.json"
         raise BadInput(folder, problem, "correct its tokenizer_class")
+
+
+def _check_added(folder: Path, tokenizer: Any) -> None:
+    """Raise BadInput where the tokenizer adds other tokens to a text than special ones."""
+    encoding = tokenizer.backend_tokenizer.encode("a")
+    added = compress(encoding.ids, encoding.special_tokens_mask)
+    if wrong := [number for number in added if number not in tokenizer.added_tokens_decoder]:
+        names = listed(tokenizer.convert_ids_to_tokens(wrong))
+        problem = f"the tokenizer adds {names} to each text, which is no special token"
+        raise BadInput(folder, problem, "correct tokenizer_config.json")
 
 
 def _check_vocabulary(folder: Path, tokenizer: Any, embedded: int) -> None:
