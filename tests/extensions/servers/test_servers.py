@@ -290,13 +290,17 @@ def test_the_key_comes_from_the_environment_and_is_in_no_error(checkpoint, monke
 
 
 @contextmanager
-def answering_with(content: bytes, status: int = 200, reason: str | None = None) -> Iterator[str]:
+def answering_with(
+    content: bytes, status: int = 200, reason: str | None = None, wait: str = ""
+) -> Iterator[str]:
     """A server that gives this one answer to all requests; yields its URL."""
 
     class Handler(Quiet):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(status, reason)
+            if wait:
+                self.send_header("Retry-After", wait)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -323,6 +327,13 @@ def test_what_a_server_quotes_of_one_of_many_requests_is_in_no_error(path, body,
         assert str(held_back.value) == f"servers.llama (127.0.0.1, {path}): 400 Bad Request"
         with pytest.raises(BadInput, match="content filter: your text Fill in: desovol"):
             list(client(url).post_all(path, [body] * 3))
+
+
+def test_a_server_that_asks_for_a_long_wait_is_asked_once(waits):
+    line = r"503 Service Unavailable \(tries: 1\)"
+    with answering_with(b"", 503, wait="3600") as url, pytest.raises(BadInput, match=line):
+        client(url).post(*ASKED[0])
+    assert waits == []
 
 
 OVERLOADED = {"message": "overloaded", "code": 503}

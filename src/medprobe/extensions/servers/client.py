@@ -32,6 +32,7 @@ TRIES: Final = 6
 RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `openai` asks again
 OTHER_URL: Final = "correct its url, which ends in /v1 on most servers"
 ELSEWHERE: Final = (301, 302, 303, 307, 308, 404, 405)  # redirects are not followed
+RETRIES: Final = "x-stainless-retry-count"  # a header of `openai`
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
 CAP: Final = "max_tokens"  # of an answer
 CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
@@ -173,30 +174,37 @@ class Client:
         client = self._openai
         import openai
 
-        remedy = "see whether it runs, then go on: finished parts are kept"
         try:
             text = await client.post(f"/{path}", body=body, cast_to=str)
             whole = json.dumps(json.loads(text), ensure_ascii=False).encode("utf-16", SURROGATES)
             answer = json.loads(whole.decode("utf-16", "replace"))
-        except openai.APIStatusError as error:
-            status = error.status_code
-            problem = f"{status} {responses.get(status, '')}".strip() + self._said(error)
-            if status not in RETRIED and status < 500:
-                raise Refused(self._where(path), problem, _remedy(error, body)) from None
-        except openai.APITimeoutError:
-            problem = f"no answer in {self.params.timeout:g} s"
-        except openai.APIConnectionError as error:
-            cause = type(error.__cause__).__name__
-            is_cut = cause in ("RemoteProtocolError", "ReadError")
-            problem = "an answer that is cut" if is_cut else f"no connection ({cause})"
+        except (openai.APIStatusError, openai.APIConnectionError) as error:
+            problem = self._describe(error)
+            if isinstance(error, openai.APIStatusError):
+                status = error.status_code
+                if status not in RETRIED and status < 500:
+                    raise Refused(self._where(path), problem, _remedy(error, body)) from None
+            tries = 1 + int(error.request.headers[RETRIES])
+            remedy = "see whether it runs, then go on: finished parts are kept"
+            raise BadInput(self._where(path), f"{problem} (tries: {tries})", remedy) from None
         except (openai.OpenAIError, ValueError, RecursionError):
             problem = "an answer that is not JSON"
             raise Refused(self._where(path), problem, OTHER_URL) from None
-        else:
-            if not isinstance(answer, dict):
-                raise Refused(self._where(path), "the answer is not a JSON object")
-            return answer
-        raise BadInput(self._where(path), f"{problem} (tries: {self.tries})", remedy)
+        if not isinstance(answer, dict):
+            raise Refused(self._where(path), "the answer is not a JSON object")
+        return answer
+
+    def _describe(self, error: "openai.APIStatusError | openai.APIConnectionError") -> str:
+        import openai
+
+        if isinstance(error, openai.APIStatusError):
+            status = error.status_code
+            return f"{status} {responses.get(status, '')}".strip() + self._said(error)
+        if isinstance(error, openai.APITimeoutError):
+            return f"no answer in {self.params.timeout:g} s"
+        cause = type(error.__cause__).__name__
+        is_cut = cause in ("RemoteProtocolError", "ReadError")
+        return "an answer that is cut" if is_cut else f"no connection ({cause})"
 
     def _said(self, error: "openai.APIStatusError") -> str:
         """Return a server's own words, which can repeat the request, where errors may quote it."""
