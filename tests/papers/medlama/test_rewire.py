@@ -372,6 +372,15 @@ def _first_layer(model: Model, texts: list[str]) -> Any:
         return norm(torch.tensor(vectors)).numpy() if norm else vectors
 
 
+def test_a_set_for_other_models_leaves_an_empty_folder_and_says_so(
+    rewired_project: Params, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sets = {"sentence_sets": {"set-0": {"without": ["mine"]}}}
+    rewire("mine", "set-0", Params.model_validate(rewired_project.model_dump() | sets))
+    assert capsys.readouterr().out == "mine is left out of sentence_sets.set-0\n"
+    assert checkpoints(REWIRED / "mine/set-0") == {}
+
+
 def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_elsewhere(
     rewired_project: Params, capsys: pytest.CaptureFixture[str]
 ) -> None:

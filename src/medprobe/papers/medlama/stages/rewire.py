@@ -60,7 +60,10 @@ def rewire(
     params.models.kind(model)  # raises BadInput for an unknown one
     name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
     target, losses = REWIRED / model / name, LOSSES / model / f"{name}.csv"
-    if not set_params.is_for(model) or (swept and _is_too_shallow(model, settings, swept)):
+    is_for_model = set_params.is_for(model)
+    if not is_for_model:
+        print(f"{model} is left out of sentence_sets.{sentence_set}")
+    if not is_for_model or (swept and _is_too_shallow(model, settings, swept)):
         with replacing(target) as path:
             path.mkdir()
         _write_losses([], losses)
