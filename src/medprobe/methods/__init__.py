@@ -138,7 +138,7 @@ class Method(Protocol):
 
     @classmethod
     def complete(cls, choices: Choices, params: Params) -> Choices:
-        """Complete the method's settings in `params.yaml` by other sections. Default: no change."""
+        """Complete the method's settings for a benchmark by other sections. Default: no change."""
         return choices
 
     def passes(self) -> list[str]:
