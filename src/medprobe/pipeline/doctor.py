@@ -79,7 +79,7 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
         rows = [(f"  {data / source}", _remedy(source)) for source in missing]
         width = max(len(path) for path, _ in rows)
         print(*(f"{path:{width}}  {remedy}".rstrip() for path, remedy in rows), sep="\n")
-        print("Copy a file without a command there yourself: docs/how-to/own-data.md.")
+        print("Copy files without a command there yourself (docs/how-to/own-data.md).")
     elif complete:
         print(
             f"params.yaml is valid, and what it names in {data}/ exists: `medprobe gate` reads it."
