@@ -42,7 +42,7 @@ def test_a_deviation_over_sets_stands_beside_its_paper() -> None:
     assert page_results.comparison["std"].iloc[0] == pytest.approx(
         np.std([0.02, 0.06], ddof=1), abs=1e-6
     )
-    assert "4.0 ± 2.8" in str(published.section(page_results, "facts"))
+    assert "4.00 ± 2.83" in str(published.section(page_results, "facts"))
     assert "4.0 ± 2.8  [" in str(models.section(page_results, "facts"))
 
 

@@ -2,9 +2,11 @@
 
 from typing import Any, Final
 
+import pandas as pd
+
 from medprobe.core.papers import Paper, place, published
 from medprobe.report.blocks import Cell, Links, Part, Table, paragraph, part
-from medprobe.report.numbers import MISSING, metric, with_deviation
+from medprobe.report.numbers import MISSING, metric
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
 
@@ -48,14 +50,16 @@ def section(results: PageData, benchmark: str) -> list[Part]:
 def _numbers(score: Any, printed: float, spread: float | None, data: str) -> list[str | Cell]:
     """The metric, both numbers, their difference, and the verdict on it."""
     is_share = metric(score.metric).share
-    difference = (100 if is_share else 1) * score.value - printed
+    scale = 100 if is_share else 1
+    difference = scale * score.value - printed
     verdict: str | Cell = MISSING
     if spread and not data.startswith("no"):
         verdict = Cell(
             "within one" if abs(difference) <= spread else f"{abs(difference) / spread:.1f}",
             abs(difference) / spread,
         )
-    measured = with_deviation(score.metric, score.value, score.std)
+    numbers = [scale * number for number in (score.value, score.std) if pd.notna(number)]
+    measured = " ± ".join(f"{number:.2f}" for number in numbers)  # as papers print them
     return [
         metric(score.metric).title + (", %" if is_share else ""),
         Cell(measured, score.value),
