@@ -127,7 +127,7 @@ def test_dvc_does_not_run_where_nothing_is_left(
     ]
 
 
-def test_dvc_gives_no_advice_on_git_after_each_stage(
+def test_dvc_gives_no_advice_after_each_stage(
     working_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("dvc.yaml").write_text("stages: {score: {cmd: echo 7 > out, outs: [out]}}\n")
@@ -136,4 +136,5 @@ def test_dvc_gives_no_advice_on_git_after_each_stage(
     with repro.process_group() as group:
         repro._dvc(["--single-item", "score"], repro.environment(), group)
         printed = "".join(capfd.readouterr())
-        assert "Running stage 'score'" in printed and "git add" not in printed
+        assert "Running stage 'score'" in printed
+        assert "git add" not in printed and "dvc push" not in printed

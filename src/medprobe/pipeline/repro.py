@@ -30,10 +30,10 @@ KILLED: Final = (
     "; if its status is 137 or -9, the system killed it, as where memory runs out: lower --jobs "
     "or engine.token_budget"
 )
-DVC: Final = (  # `dvc` without nine lines of advice after each stage on what to add to git
+DVC: Final = (  # `dvc` without its advice after each stage: what to add to git, and to push
     *(sys.executable, "-c"),
-    "import dvc.cli, logging; logging.getLogger('dvc.repo.scm_context').setLevel('WARNING'); "
-    "exit(dvc.cli.main())",
+    "import dvc.cli, dvc.ui, logging; dvc.ui.ui.enable = bool; "
+    "logging.getLogger('dvc.repo.scm_context').setLevel('WARNING'); exit(dvc.cli.main())",
 )
 TITLE: Final = re.compile("<title>(?:medprobe: )?(.*?)</title>")
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
