@@ -133,7 +133,8 @@ def _print_tables(
         for row in sources
         if row.is_needed or row.bytes is not None
     ]
-    outputs.print_table(("source", "size", "enables"), rows, f"Sources in {data}/")
+    title = f"Sources in {data}/, in parentheses what params.yaml does not name"
+    outputs.print_table(("source", "size", "enables"), rows, title)
     heads = ("model", "kind", "from", "checkpoint")
     outputs.print_table(heads, [tuple(row.values()) for row in models], "Models")
     if plugins:
