@@ -82,6 +82,11 @@ def test_a_folder_is_asked_like_the_model_of_that_name(project: Path) -> None:
     assert works(f"run {folder} --method mask_average --benchmark drugs --limit 6") == by_name
 
 
+def test_without_a_method_one_that_serves_the_model_is_taken(project: Path) -> None:
+    chosen = works("run mine --benchmark drugs --limit 6")
+    assert chosen == works("run mine --method mask_average --benchmark drugs --limit 6")
+
+
 def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
     queries = pd.DataFrame({"subset": "full", "relation": ["a"] * 50 + ["b"] * 3, "id": range(53)})
     ten = draw_queries(queries, 10, 7)

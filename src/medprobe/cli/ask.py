@@ -216,7 +216,7 @@ def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
     if purpose == "write":
         remedy = "give the names to rank: --names a,b,c or --benchmark NAME"
         raise BadInput(model.name, "this model writes no answers", remedy)
-    raise BadInput("ask", "no method can be chosen", "name one by --method")
+    raise BadInput(model.name, "no method can be chosen for it", "name one by --method")
 
 
 def answers(
@@ -255,7 +255,7 @@ def answers(
 
 def run(
     name: str,
-    method: str,
+    method: str | None,
     benchmark: str,
     params: Params,
     *,
@@ -270,13 +270,14 @@ def run(
     The headline is the main metric, next to its control, such as the model's answers to other
     subjects, and the majority baseline. `limit` queries are drawn by the seed, evenly over
     relations and subsets. With `every`, the parts of subsets and the means over queries are printed
-    as well.
+    as well. Without a method, one that ranks candidates and serves the model is taken.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
     """
     whole, metadata = _tables_of(benchmark, prompts, params)
     model, tables = _model(name, method, params), whole
+    method = method or _choose_method(model, "rank")
     if limit is not None:
         tables = replace(whole, queries=draw_queries(whole.queries, limit, params.seed))
     constant = majority(whole, RANKED, tables) if metadata.ranks_answers else pd.DataFrame()

@@ -24,8 +24,7 @@ from medprobe.core.errors import BadInput
 )
 @click.option(
     "--method",
-    required=True,
-    help="A name from `medprobe list methods`.",
+    help="A name from `medprobe list methods` (default: one that serves the model).",
     shell_complete=group.methods,
 )
 @click.option(
@@ -40,7 +39,7 @@ from medprobe.core.errors import BadInput
 def run(
     model: str,
     benchmark: str,
-    method: str,
+    method: str | None,
     *,
     prompts: Path | None,
     limit: int | None,

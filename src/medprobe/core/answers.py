@@ -136,5 +136,5 @@ def describe_unanswered(predictions: pd.DataFrame) -> str:
             parts.append(f"{variant}: {reasons.sum():,} of {len(rows):,} unanswered ({causes})")
     if not parts:
         return ""
-    advice = "settings for more room: spare, thinking; for a name alone: system, question"
+    advice = "settings for more room: spare, thinking.budget; for a name alone: system, question"
     return f"{'; '.join(parts)}; {advice}"

@@ -102,8 +102,8 @@ class Method(Protocol):
         Settings: the settings of the method, as in `params.yaml`.
         ONLY_SELECTS: settings that only select passes and tasks and change no prediction.
         FREE_TEXT_SETTINGS: settings by which it writes answers, if it can also rank candidates.
-        ASK_PRIORITY: whether `medprobe ask` takes it, where no method is named, to rank candidates
-            or to write: of those that serve the model the one with the highest number.
+        ASK_PRIORITY: whether `medprobe ask` and `run` take it, where no method is named, to rank
+            candidates or to write: of those that serve the model the one with the highest number.
         READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
         PARAMS: sections of `params.yaml` that `complete` reads.
     """

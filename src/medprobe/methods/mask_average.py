@@ -5,6 +5,7 @@ Source: Kassner et al., EACL 2021.
 """
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ class MaskAverage(Method):
     """
 
     KINDS = ("masked",)
+    ASK_PRIORITY = MappingProxyType({"rank": 3})
 
     class Settings(Section):
         """The scoring script.
