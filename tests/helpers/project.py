@@ -14,7 +14,6 @@ from typing import Any
 import yaml
 
 from helpers import ROOT
-from medprobe.pipeline.repro import DVC
 
 AUDIT = Path(__file__).parent / "audit"
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
@@ -89,7 +88,7 @@ class Project:
     def run(self, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project; `more` goes into its environment."""
         if command[0] == "dvc":
-            command = (*DVC, *command[1:])
+            command = (sys.executable, "-m", *command)
         return subprocess.run(
             command,
             cwd=self.folder,
