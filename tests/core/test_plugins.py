@@ -124,7 +124,7 @@ def test_nothing_is_imported_from_data_or_outputs(home: Path) -> None:
 def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> None:
     probing = pipeline.code("probe", methods=["shortest_first"])
     assert METHOD in probing
-    assert not any("lab" in path or "longest" in path for path in probing)
+    assert not any(re.search("lab|longest|limits", path) for path in probing)
     assert pipeline.code("probe", methods=["longest_first"])[-1] == (
         "plugins/methods/longest_first.lock"
     )
@@ -329,7 +329,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
         "gain": "lab==1.5, lab.metrics.gain",
         "lookup": BACKEND,
         "lab_lookup": "lab==1.5, lab.backends.lab_lookup",
-        "longest": "plugins/settings/longest.py",
+        "limits": "plugins/settings/limits.py",
     }
     assert {"backend lookup, can write"} < {row["checkpoint"] for row in doctor["models"]}
     assert not stale(works)
