@@ -174,10 +174,11 @@ class Reader:
 def test_the_first_screen_answers(
     page: Reader, single_models: dict[str, Path], many_models: Path, width: int, height: int
 ) -> None:
-    """It has the sentence with value and control, and the drawing of all models."""
+    """The sentence says who is above which control; the drawing has the numbers of all models."""
     pages = {
-        **{"knows": (page.reports, 3), "taught knows": (single_models["taught"], 1)},
-        "untaught is not significantly above its control": (single_models["untaught"], 1),
+        "is significantly above": (page.reports, 3),
+        "taught is significantly above": (single_models["taught"], 1),
+        "untaught is not significantly above": (single_models["untaught"], 1),
         "-0-": (many_models, 16),
     }
     set_view(page.window, width, height)
@@ -186,10 +187,12 @@ def test_the_first_screen_answers(
         reader.open("index.html")
         [sentence], [drawing] = reader.finds(".open .says"), reader.finds(".open .bars")
         assert start in sentence.text
-        assert re.search(r"\d %", sentence.text.replace("\N{NO-BREAK SPACE}", " "))
-        assert "for its answers to other subjects" in sentence.text
+        assert "its answers to other subjects" in sentence.text
         bars = reader.finds(".open .bars li")
         assert len(bars) == models
+        values = [bar.find_element("css selector", ".number").text for bar in bars]
+        assert all(re.fullmatch(r"[\d.]+", value) for value in values)
+        assert not {*values} & {*sentence.text.split()}, "each fact once"
         assert len(reader.finds(".open .track i.control")) == models
         assert len(reader.finds(".open .track i.majority")) == models
         assert all(why.text for why in reader.finds(".open .evidence"))
@@ -202,13 +205,13 @@ def test_the_first_screen_answers(
 def test_the_best_is_the_best_of_those_that_are_chosen(page: Reader) -> None:
     page.open("index.html")
     [sentence] = page.finds(".open .says")
-    assert sentence.text.startswith("taught knows 75.0") and "third" in sentence.text
+    assert sentence.text.startswith("taught is significantly above") and "third" in sentence.text
     page.clicks("#models button", "untaught")
-    assert sentence.text.startswith("untaught is not significantly above its control on made_up")
-    assert sentence.text.endswith("for its answers to other subjects.")
+    start = "untaught is not significantly above its answers to other subjects on made_up"
+    assert sentence.text.startswith(start)
     assert [name.text for name in page.finds(".open .says code")][:2] == ["untaught", "made_up"]
     page.clicks("#models button", "third")
-    assert sentence.text.endswith("; no other of these models is above its own.")
+    assert sentence.text.endswith("; nor is another of these models above its control.")
     assert {bar.text.split()[0] for bar in page.finds(".open .bars li")} == {"third", "untaught"}
 
 

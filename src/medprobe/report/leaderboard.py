@@ -3,7 +3,6 @@
 A benchmark has one sentence and one drawing. A table has the numbers of all of them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from medprobe.report.numbers import (
     cell,
     format_difference,
     format_interval,
-    format_value,
     format_without_unit,
     metric,
     metric_head,
@@ -295,30 +293,21 @@ def _bar(ranking: Standing, first: First, others: list[First], left: float, righ
 
 
 def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> str:
-    """What a system knows, next to its control; the drawing has intervals and the majority."""
-    model, method, name = row["model"], row["method"], ranking.benchmark
-    number = _in_words(ranking, row["value"])
-    by = "" if ranking.metric == "acc_at_1" else f" ({metric(ranking.metric).title})"
-    end = f" by `{method}`"
-    if own is not None:
-        end += f", against {_in_words(ranking, own.value)} for {own.name}"
+    """Where a system stands next to its control; the drawing has the numbers."""
+    model, place = f"`{row['model']}`", f"on `{ranking.benchmark}`, by `{row['method']}`"
     if own is None or own.clear is None:
-        untested = "the difference is not tested" if own else "it is not tested against a control"
-        return f"`{model}` has {number} on `{name}`{by}{end}; {untested}"
-    if not own.beaten:
-        verb = "scores below" if own.clear else "is not significantly above"
-        return f"`{model}` {verb} its control on `{name}`{by}: {number}{end}"
-    if at := re.fullmatch(r"acc_at_(\d+)", ranking.metric):
-        verb = "knows" if at[1] == "1" else f"has the answer among its first {at[1]} for"
-        return f"`{model}` {verb} {number} of `{name}`{end}"
-    return f"`{model}` has {number} on `{name}`{by}{end}"
+        return f"{model} is not tested against {own.name if own else 'a control'} {place}"
+    better, worse = ("better than", "worse than") if ranking.lower else ("above", "below")
+    if own.clear and not own.beaten:
+        return f"{model} is significantly {worse} {own.name} {place}"
+    return f"{model} is {'' if own.beaten else 'not '}significantly {better} {own.name} {place}"
 
 
 def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:
     """What else is said of the models that come after the first one: of many, few are compared."""
     own = first[1]
     if own and own.clear is not None and not own.beaten:
-        return {"": "; no other of these models is above its own"}
+        return {"": "; nor is another of these models above its control"}
     ends = {str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others}
     return {model: end for model, end in ends.items() if end}
 
@@ -334,11 +323,6 @@ def _sentence_end(ranking: Standing, first: First, other: First) -> str:
         return ""
     gap = "" if test.clear else ", not significantly different"
     return f"; the next model is `{row['model']}`{gap}"
-
-
-def _in_words(ranking: Standing, value: float) -> str:
-    """A value that no line breaks."""
-    return format_value(ranking.metric, value).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _synthetic(results: PageData) -> list[str]:
