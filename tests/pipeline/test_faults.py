@@ -235,7 +235,11 @@ with process_group() as group:
 def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
     """Ctrl-C ends its waiting by one line; otherwise it runs when the first has ended."""
     (tmp_path / PARTS).mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text(SECTIONS)
+    probed = (
+        "models: {masked: {bert: {}}}\nbenchmarks: {lama: {lama: {}}}\n"
+        "methods: {masked: {fill_mask: {lama: {}}}}\n"
+    )
+    (tmp_path / "params.yaml").write_text(SECTIONS + probed)
     code = (
         "from medprobe.pipeline.repro import exclusive_lock\n"
         "with exclusive_lock():\n    print('in', flush=True)\n    input()\n"
