@@ -259,7 +259,7 @@ def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
         who = f"another `medprobe repro` is running here, process {first.pid}; waiting"
         assert who in process.stderr.readline()
     third.send_signal(signal.SIGINT)
-    assert third.communicate(timeout=60)[1] == "stopped; what was finished is kept\n"
+    assert third.communicate(timeout=60)[1] == "stopped; stages keep what they have finished\n"
     assert third.returncode == 128 + signal.SIGINT
     first.kill()  # the lock dies with it
     assert second.stdout and second.stdout.readline() == "in\n"
@@ -286,7 +286,7 @@ def command_fails(
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (KeyboardInterrupt(), 130, "^stopped; what was finished is kept"),
+        (KeyboardInterrupt(), 130, "^stopped; stages keep what they have finished"),
         (
             MemoryError(),
             2,

@@ -178,7 +178,7 @@ class Commands(click.Group):
             timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
         except KeyboardInterrupt:
-            click.echo("stopped; what was finished is kept", err=True)
+            click.echo("stopped; stages keep what they have finished", err=True)
             ctx.exit(128 + signal.SIGINT)
         except BrokenPipeError:  # `| head` has read enough: click ends without a line
             raise
