@@ -282,7 +282,6 @@ def _prompt(where: str, fact: FactRow, templates: Mapping[str, Mapping[str, str]
 
 
 def _check_slot(where: str, prompt: str) -> None:
-    """Raise BadInput where a prompt does not have exactly one slot."""
     if prompt.count(SLOT) != 1:
         problem = f"the prompt needs exactly one {SLOT}, and has {prompt.count(SLOT)}"
         raise BadInput(where, problem, f"write {SLOT} where the answer belongs")

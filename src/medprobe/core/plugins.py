@@ -174,7 +174,6 @@ def _files(folder: Path, kind: str) -> Iterator[tuple[str, Path]]:
 
 
 def _of_packages(kind: str) -> Iterator[Plugin]:
-    """Those of the packages that entry points name."""
     for point in sorted(_entry_points(tuple(sys.path)), key=lambda point: point.value):
         for name, file in _files(_folder(point) / kind, kind):
             module = f"{point.value}.{kind}.{name}"
@@ -188,7 +187,6 @@ def _entry_points(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 
 def _folder(point: EntryPoint) -> Path:
-    """The folder of the package that an entry point names."""
     spec = importlib.util.find_spec(point.value.partition(".")[0])
     locations = [*(spec.submodule_search_locations or ())] if spec else []
     folder = Path(locations[0] if locations else "", *point.value.split(".")[1:])

@@ -121,7 +121,6 @@ def _invalid_name(where: object, loc: list[str]) -> BadInput:
 
 
 def _type_at(section_type: type[BaseModel], loc: tuple[int | str, ...]) -> Any:
-    """Return the type of what stands at a place of a section."""
     fields: Any = section_type
     for part in loc:
         if is_section(fields):

@@ -142,7 +142,6 @@ class Mentions:
         return _TextSearch(self, text).every()
 
     def _code(self, token: str) -> bytes:
-        """The code of a name's token, a new one for a new token."""
         if token not in self._codes:
             number = len(self._codes) + 1
             self._codes[token] = bytes((128 | number >> 14, number >> 7 & 127, number & 127))
@@ -339,5 +338,4 @@ def _spelling(name: str) -> str:
 
 
 def _with(ids: Ids, identifier: str) -> Ids:
-    """`ids`, with `identifier` among them."""
     return ids if identifier in ids else (*ids, identifier)

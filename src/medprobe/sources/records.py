@@ -401,7 +401,6 @@ def read_csv_rows(
 
 
 def _split_rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
-    """Split the lines of a table into the fields of its rows."""
     if delimiter != "\t":
         yield from csv.reader(lines, delimiter=delimiter, strict=True)
         return

@@ -155,7 +155,6 @@ def _texts(line: dict[str, Any], role: str) -> set[str]:
 
 
 def _flat(value: Any) -> Iterator[str]:
-    """The texts of a text, or of lists of texts."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
