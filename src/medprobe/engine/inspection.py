@@ -389,7 +389,6 @@ def _check_algorithm(folder: Path, tokenizer: Any) -> None:
 
 
 def _check_added(folder: Path, tokenizer: Any) -> None:
-    """Raise BadInput where the tokenizer adds other tokens to a text than special ones."""
     encoding = tokenizer.backend_tokenizer.encode("a")
     added = compress(encoding.ids, encoding.special_tokens_mask)
     if wrong := [number for number in added if number not in tokenizer.added_tokens_decoder]:

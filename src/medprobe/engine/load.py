@@ -288,7 +288,6 @@ def _device_key(name: str) -> str | int:
 
 
 def _require_package(package: str, setting: str) -> None:
-    """Raise BadInput where a package is not installed."""
     if importlib.util.find_spec(package) is None:
         remedy = "pip install 'medprobe[large]'"
         raise BadInput(setting, f"the package {package} is not there", remedy)

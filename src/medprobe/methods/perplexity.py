@@ -84,7 +84,6 @@ class Perplexity(Method):
 def _build_table(
     queries: pd.DataFrame, variant: str, token_log_probs: Sequence[Sequence[float]]
 ) -> pd.DataFrame:
-    """The predictions of a variant, from the log-probabilities of each sentence's tokens."""
     return pd.DataFrame(
         {
             "variant": variant,

@@ -19,7 +19,6 @@ from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, read_queries, sum
 
 
 def _metric(name: str, source: str, *, tested: bool = False, log: bool = False) -> Metric:
-    """A perplexity: lower is better, and models of one kind are compared."""
     title = name.replace("perplexity_", "perplexity, ").replace("_", " ")
     return Metric(
         *(name, title, "lower", 1.0, float("inf"), source),

@@ -84,7 +84,6 @@ def _by_subject(queries: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_family_member(queries: pd.DataFrame) -> pd.DataFrame:
-    """The wording and the kind of name of each query of a family."""
     members = queries[queries["family_id"] != ""]
     columns = {"wording": "wording:", "name_kind": "name:"}
     return pd.concat(
