@@ -277,7 +277,6 @@ class Rewiring:
                 shutil.rmtree(path)
 
     def _resume(self, path: Path) -> None:
-        """Load model, optimiser and losses from a checkpoint."""
         from safetensors.torch import load_file
 
         try:

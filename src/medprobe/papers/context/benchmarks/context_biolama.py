@@ -63,7 +63,6 @@ def build(
 
 
 def _triples(folder: Path, relations: Mapping[Source, Iterable[str]]) -> Iterator[Triple]:
-    """The triples of these relations of each source, of all splits."""
     for source, names in relations.items():
         for relation in names:
             for split in SPLITS:

@@ -225,7 +225,6 @@ class RankChange(Method):
 
 
 def _tracked(queries: pd.DataFrame) -> list[list[str]]:
-    """The entities that each query tracks."""
     tracked: list[list[str]] = queries["tracked" if "tracked" in queries else "answers"].tolist()
     return tracked
 

@@ -167,7 +167,6 @@ class Classifier(Method):
         ]
 
     def _limit(self, pass_: str) -> int | None:
-        """The number of diseases that a pass predicts, or None."""
         limit = self.settings.diseases
         if isinstance(limit, dict):
             return limit.get(pass_.rpartition("/")[0])  # type: ignore[call-overload]
@@ -271,7 +270,6 @@ def rank_diseases(examples: pd.DataFrame, splits: pd.DataFrame) -> list[str]:
 
 
 def _select_columns(tables: BenchmarkTables, name: str) -> pd.DataFrame:
-    """A further table of the benchmark, as far as it is read."""
     table = tables.others.get(name, pd.DataFrame())
     if missing_columns := [column for column in TABLES[name] if column not in table]:
         problem = f"no table {name} with a column {missing_columns[0]}, so nothing to train on"

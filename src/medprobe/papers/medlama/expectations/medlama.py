@@ -161,7 +161,6 @@ class UmlsFact(NamedTuple):
 
 
 def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) -> list[UmlsFact]:
-    """The facts of these relations and subjects, with those that are withdrawn, or without."""
     facts = []
     for line in read_lines(path, WHY):
         fields = line.split("|")

@@ -145,7 +145,6 @@ class Contrastive(Method):
         return [cell for cell, folder in pairs if read_settings(folder) or checkpoints(folder)]
 
     def _further_steps(self, steps: Iterable[int]) -> list[int]:
-        """The steps besides the main one."""
         main = self.settings.step or max(steps)
         return [step for step in steps if step != main]
 
@@ -242,11 +241,9 @@ class Contrastive(Method):
         return paths if names and all(path.is_file() for path in paths) else []
 
     def _rewired_folder(self, name: str) -> Path:
-        """Where the checkpoints of a sentence set are."""
         return REWIRED / self.checkpoint.name / name
 
     def _pass_folder(self, pass_: str) -> Path:
-        """The checkpoint of a pass."""
         if pass_ == ORIGINAL:
             return self.checkpoint
         names = pass_.split("/")
@@ -288,7 +285,6 @@ class Contrastive(Method):
         return self.pass_model[1]
 
     def _prompts(self, model: Model, task: Task) -> list[str]:
-        """The prompts, a mask in the slot of each."""
         mask = model.tokenizer.mask_token
         return [prompt.replace(SLOT, mask) for prompt in task.queries["prompt"]]
 
@@ -369,7 +365,6 @@ class Contrastive(Method):
 
 
 def _is_main_step(pass_: str) -> bool:
-    """Whether a pass probes the main step of a rewiring."""
     return pass_ != ORIGINAL and "/step-" not in pass_
 
 

@@ -63,7 +63,6 @@ def section(results: PageData, benchmark: str) -> list[Part]:
 
 
 def _progress(evaluation: Evaluation) -> Table:
-    """Who rated how many of the items."""
     body: list[list[str | Cell]] = [
         [str(rater), count(rows["rated"].sum()), count(rows["items"].sum())]
         for rater, rows in evaluation.rated.groupby("rater", sort=True)
@@ -109,7 +108,6 @@ def _published(
 
 
 def _facts(rated: pd.DataFrame) -> Table:
-    """The share of prompts that state a fact, by rater and in the mean."""
     body: list[list[str | Cell]] = []
     for subset, rows in rated.groupby("subset", sort=True):
         shares = (100 * rows["right"] / rows["rated"]).tolist()

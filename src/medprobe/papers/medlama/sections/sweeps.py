@@ -150,7 +150,6 @@ def _by_step(rows: pd.DataFrame) -> list[Drawing]:
 
 
 def _words(name: str) -> str:
-    """The name of a setting in words."""
     return name.replace("-", " ").replace("_", " ")
 
 

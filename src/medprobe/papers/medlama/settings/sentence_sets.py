@@ -68,7 +68,6 @@ def _check(params: Params) -> None:
 
 
 def _check_step(params: Params, name: str, step: int, where: str) -> None:
-    """Raise BadInput where rewiring on a sentence set keeps no checkpoint of this step."""
     choices = REWIRE.of(params) | SENTENCE_SETS.of(params)[name].rewire
     rewire = RewireSettings.model_validate(choices)
     if step not in checkpoint_steps(rewire):

@@ -72,7 +72,6 @@ def read_scores(
 
 
 def _read_queries(folder: Path, sets: list[DataSet]) -> dict[DataSet, pd.DataFrame]:
-    """The queries of each data set of a benchmark."""
     queries = {}
     for data in sets:
         every = read_queries(folder, data.cluster)

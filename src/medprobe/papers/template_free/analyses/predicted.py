@@ -200,7 +200,6 @@ def count_by_data_set(
 def _count_entities(
     model: str, data: DataSet, predictions: pd.DataFrame, entities: int
 ) -> PredictedEntities:
-    """Count what one model named for one data set."""
     top_predictions = {k: predictions[predictions["rank"] <= k]["prediction"] for k in KS}
     distinct = {k: int(names.nunique()) for k, names in top_predictions.items()}
     queries = predictions["query_id"].nunique()

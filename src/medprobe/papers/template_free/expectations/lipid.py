@@ -86,7 +86,6 @@ def expect_pairs_to_match(rows: pd.DataFrame, template_based: str, template_free
 
 
 def _begins(prompt: str, answers: Sequence[str]) -> bool:
-    """Whether a prompt begins with the words of an answer."""
     tokens = words(prompt)
     return any(name and tokens[: len(name)] == name for name in map(words, answers))
 

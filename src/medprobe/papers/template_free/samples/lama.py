@@ -142,7 +142,6 @@ def _masked(fact: Fact, wording: int) -> str:
 
 
 def _one_each(facts: Iterable[Fact]) -> list[Fact]:
-    """List the first fact of each subject."""
     first: dict[str, Fact] = {}
     for fact in facts:
         first.setdefault(fact.subject.cui, fact)

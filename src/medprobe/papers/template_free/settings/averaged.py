@@ -7,7 +7,6 @@ from medprobe.core.settings import check_name
 
 
 def _check(params: Params) -> None:
-    """Refuse a subset that no data set has."""
     from medprobe.papers.template_free.analyses.data_sets import PAPER
 
     subsets = [data.subset for data in PAPER]

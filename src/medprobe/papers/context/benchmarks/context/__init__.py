@@ -253,7 +253,6 @@ def _evidence_tables(used: dict[tuple[str, str], Evidence]) -> dict[str, pd.Data
 
 
 def _resources(indexes: dict[str, Index]) -> pd.DataFrame:
-    """Count the documents that were read and kept, their mentions, and what was skipped."""
     counts = ["documents", "kept", "mentions"]
     rows = [
         {"resource": name}

@@ -260,7 +260,6 @@ def _queries(examples: pd.DataFrame) -> pd.DataFrame:
 
 
 def _candidates(examples: pd.DataFrame, preferred: dict[str, str]) -> pd.DataFrame:
-    """List the diseases of the examples, in each category."""
     cuis = sorted(set(examples["cui"]))
     names = [preferred[cui] for cui in cuis]
     diseases = pd.DataFrame({"name": names, "id": cuis, "type": "disease"})

@@ -189,7 +189,6 @@ def _with_prompts(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFr
 
 
 def _template(relation: str, settings: MedlamaSettings) -> str:
-    """The benchmark's own template of a relation."""
     human = TEMPLATES[relation][ORIGINAL]
     return human if settings.prompts == "human" else default_prompt(relation)
 
