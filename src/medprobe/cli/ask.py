@@ -65,7 +65,6 @@ GGUF_KINDS: Final[tuple[ModelKind, ...]] = ("causal", "chat")
 
 
 def _is_path(name: str) -> bool:
-    """Is it the folder of a checkpoint, or a GGUF file?"""
     return Path(name).is_dir() or is_gguf(Path(name))
 
 
@@ -206,7 +205,6 @@ def ask(
 
 
 def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
-    """Choose a method that ranks candidates, or one that writes."""
     asked = {name: methods.find(name).ASK_PRIORITY for name in methods.find_by_kind(model.kinds)}
     serving = {
         name: of_method[purpose] for name, of_method in asked.items() if purpose in of_method
@@ -325,7 +323,6 @@ def _tables_of(
 
 
 def _is_file(benchmark: str, params: Params) -> bool:
-    """Whether it is a file of facts, and no benchmark of params.yaml."""
     return Path(benchmark).exists() and benchmark not in params.benchmark_names
 
 

@@ -55,7 +55,6 @@ def _check_named(params: Params) -> None:
 
 
 def _warn_of_unprobed(params: Params) -> None:
-    """Print a line for each benchmark that no method probes."""
     by_method = [names for methods in params.methods.values() for names in methods.values()]
     for name in sorted(params.benchmark_names.difference(*by_method)):
         print_above(f"warning: params.yaml: methods: none probes the benchmark '{name}'")
@@ -156,7 +155,6 @@ def _check_method(params: Params, kind: Any, method: str, by_benchmark: dict[str
 
 
 def _check_tables(params: Params, needed: Sequence[str], benchmark: str, where: str) -> None:
-    """Raise BadInput where a method needs a table that the benchmark's builder never makes."""
     from medprobe import benchmarks
 
     builder = params.builder(benchmark)
@@ -171,7 +169,6 @@ def _check_tables(params: Params, needed: Sequence[str], benchmark: str, where: 
 
 
 def _check_workers(params: Params, kind: str, name: str) -> None:
-    """Raise BadInput where the workers of a cluster would need a file of `plugins/`."""
     plugin = find_outside_plugins(kind).get(name)
     if plugin and plugin.file and params.engine.executor != "local":
         problem = "the workers of a cluster do not have the project's plugins"

@@ -138,7 +138,6 @@ def locks() -> dict[Path, str]:
 
 
 def _is_clone() -> bool:
-    """Whether this folder contains the code."""
     return SOURCES.is_dir()
 
 

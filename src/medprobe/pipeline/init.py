@@ -65,7 +65,6 @@ def params_text() -> str:
 
 
 def _write_workflow() -> None:
-    """Write the workflow of a pull request, if there is none."""
     if WORKFLOW.exists():
         print(f"{WORKFLOW}: left as it is; `medprobe gate` is the command that checks the data")
         return

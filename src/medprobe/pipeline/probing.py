@@ -278,7 +278,6 @@ class Probing:
                 raise BadInput(self.name(group), problem, "use a machine with more memory")
 
     def _predict(self, number: int, pass_: str) -> pd.DataFrame:
-        """Return the predictions of a task under one of the method's passes."""
         task = self.tasks[number]
         if self.keeps_states:
             task = replace(task, state=state_path(self._part_path(number, pass_)))

@@ -156,7 +156,6 @@ def environment() -> dict[str, str]:
 
 
 def _dvc(arguments: list[str], variables: Mapping[str, str], group: int) -> None:
-    """Run `dvc repro`."""
     command = [*DVC, "--wait-for-lock", "repro", *arguments]
     with subprocess.Popen(command, env=variables, process_group=group) as process:
         status = process.wait()

@@ -158,7 +158,6 @@ def _is_uncached(stage: Any, status: list[Any]) -> bool:
 
 
 def _store(repo: Any, stages: list[Any]) -> None:
-    """Put the outputs of stages into DVC's cache."""
     # `dvc repro` would run them again, although what they made is here.
     with repo.lock:
         for stage in stages:

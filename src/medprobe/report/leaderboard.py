@@ -326,7 +326,6 @@ def _sentence_end(ranking: Standing, first: First, other: First) -> str:
 
 
 def _synthetic(results: PageData) -> list[str]:
-    """Which models only the sample world has taught."""
     models = sorted({*results.models} & results.invented)
     names = "all models" if models == results.models else ", ".join(models)
     text = f"Trained on the synthetic sample world: {names}. This says nothing about real models."

@@ -336,7 +336,6 @@ def _logged_model(
 def _log_inputs(
     client: "MlflowClient", run: str, datasets: Sequence[Dataset], model: str | None
 ) -> None:
-    """Log what a run reads: data sets, and the model."""
     from mlflow import entities
 
     inputs = []

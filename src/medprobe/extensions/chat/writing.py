@@ -111,7 +111,6 @@ def _write_group(
 
 
 def _generation_config(model: Model, settings: WritingSettings, slot: Slot) -> GenerationConfig:
-    """Return the configuration of `generate` for these settings."""
     own_ends = model.own_settings.get("eos_token_id")
     ends = {*(own_ends if isinstance(own_ends, list) else [own_ends]), *slot.after}
     given = {} if settings.temperature is None else {"temperature": settings.temperature}

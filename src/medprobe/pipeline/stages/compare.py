@@ -140,7 +140,6 @@ def _first_query(queries_of_benchmark: pd.DataFrame) -> str:
 
 
 def _note(benchmark: str, results: PageData, not_asked: Mapping[Path, str]) -> list[str]:
-    """Sentences on how the models were asked, and why some were not."""
     sentences = [text for part in find_sections() for text in part.notes(results, benchmark)]
     reasons = [reason for path, reason in not_asked.items() if path.stem == benchmark]
     return [*sentences, *(f"Not asked: {reason}." for reason in reasons)]

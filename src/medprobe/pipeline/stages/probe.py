@@ -98,7 +98,6 @@ def _refuse(model: str, method: str, benchmark: str, params: Params) -> None:
 
 
 def _files(model: str, method: str, benchmark: str) -> list[Path]:
-    """The files of a result: its record, its table of predictions, and its notes."""
     folder = places.PREDICTIONS / model / method
     notes = [folder / f"{benchmark}-{note}.csv" for note in methods.find(method).SIDE_TABLES]
     record = places.RUNS / model / method / f"{benchmark}.json"

@@ -142,7 +142,6 @@ def _counts(results: PageData) -> list[tuple[str, str]]:
 
 
 def _metrics(results: PageData) -> Table:
-    """The metrics on the page, with direction and source."""
     names = results.comparison["metric"].unique()
     rows = []
     for entry in sorted(map(metric, names), key=lambda entry: entry.title):

@@ -128,7 +128,6 @@ def counts(compared: pd.DataFrame) -> Counts:
 
 
 def _base(method: str) -> str:
-    """The method of a variant."""
     return method.partition(":")[0]
 
 
@@ -174,7 +173,6 @@ def _pairs(results: PageData, compared: pd.DataFrame) -> Table:
 
 
 def _better(row: Any) -> Cell:
-    """Which of the two is better, and how sure that is."""
     if row.value == row.untaught_value:
         return Cell("equal")
     who = "taught" if row.higher else f"untaught: {REVERSED}"

@@ -204,7 +204,6 @@ def section(results: PageData, benchmark: str) -> list[Part]:
 
 
 def _label(name: str) -> str | Cell:
-    """A metric and its unit, and whether it compares models of one kind only."""
     title = metric_head(name)
     return Cell(title, note="models of one kind") if metric(name).within_kind else title
 
@@ -298,7 +297,6 @@ def _all_metrics(results: PageData, benchmark: str, subset: str) -> list[Block]:
 
 
 def _repeats(rows: pd.DataFrame, distinct: pd.DataFrame) -> str:
-    """Which methods are not shown, as their numbers are those of another variant."""
     methods = sorted(set(rows["method"]) - set(distinct["method"]))
     text = f" Not shown, as digit for digit the same as another variant: {', '.join(methods)}."
     return text if methods else ""

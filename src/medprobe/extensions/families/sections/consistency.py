@@ -113,7 +113,6 @@ def _by_change(parts: pd.DataFrame, whole: pd.DataFrame) -> list[Block]:
 
 
 def _by_part(parts: pd.DataFrame) -> list[Block]:
-    """A table of wordings and kinds of name for each system."""
     named = parts[parts["part"].str.startswith(("wording:", "name:"))]
     named = named[named["metric"].isin([*PART, P])]
     tables = {

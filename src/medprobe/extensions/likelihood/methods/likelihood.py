@@ -195,7 +195,6 @@ class Likelihood(Method):
                     yield {**row, **rank_columns}
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
-        """Rows under a masked model."""
         answers_by_query = self._answer_indices(task, names, "answers")
         label_by_prompt = task.label_by_prompt
         prompts, labels = [*label_by_prompt], [*label_by_prompt.values()]

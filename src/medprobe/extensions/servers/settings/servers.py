@@ -75,7 +75,6 @@ class ServerParams(Section):
 
 
 def _check(params: Params) -> None:
-    """Refuse a served model of a kind that no server can have."""
     for name in SERVERS.of(params):
         if (kind := params.models.kind(name)) not in ("chat", "causal"):
             where = f"params.yaml: models.{kind}.{name}"

@@ -75,7 +75,6 @@ def fetch_server(name: str, params: Params, out: Path) -> None:
 
 
 def _recorded(folder: Path) -> fingerprint.Fingerprint | None:
-    """The fingerprint of an earlier record."""
     try:
         return fingerprint.Fingerprint.read(read_record(folder))
     except BadInput:
