@@ -36,8 +36,9 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
         return
     from hypothesis import settings
 
-    # How fast a machine is fails no test.
-    settings.register_profile("quick", deadline=None, max_examples=25)
+    # How fast a machine is fails no test. The quick examples are the same in each run, so that no
+    # change fails for another one's fault; the nightly ones are drawn anew.
+    settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
     settings.register_profile("nightly", deadline=None, max_examples=1000)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
     settings.register_profile("few", max_examples=settings().max_examples // 5)  # that cost much

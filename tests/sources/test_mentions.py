@@ -90,6 +90,7 @@ def test_spans_are_exact_where_folding_changes_lengths(before: str) -> None:
         ("Crohn\u2019s disease", "Crohn's disease", "Crohn's disease"),
         ("5'-AMP", "of 5\u2032\u2212AMP", "5\u2032\u2212AMP"),
         ("O'X", "\u03b2 O\u02bcX", "O\u02bcX"),
+        ("O'nX", "\u03b2 O\u0149X", "O\u0149X"),
     ],
 )
 def test_what_a_character_stands_for(name: str, text: str, found: str) -> None:
@@ -117,7 +118,10 @@ def spelt(draw: st.DrawFn) -> tuple[str, str]:
     ]
     blanks = [draw(st.sampled_from(UNSEEN)) for _ in units[1:]]
     written = "".join(map("".join, zip(spellings, [*blanks, ""], strict=True)))
-    return "".join(units), draw(st.sampled_from([written, written.upper()]))
+    capitals = written.upper()
+    if capitals.casefold() != written.casefold():  # a dotless i, whose capital is another letter's
+        capitals = written
+    return "".join(units), draw(st.sampled_from([written, capitals]))
 
 
 @settings(max_examples=500)

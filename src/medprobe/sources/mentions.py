@@ -60,7 +60,8 @@ KINDS: Final = bytes(
 ).ljust(256, b"\0")
 MARKS: Final = [chr(place) for place, kind in enumerate(KINDS) if kind == 2]
 
-TYPED: Final = {**dict.fromkeys("‘’ʼ′´", "'"), "−": "-"}  # what print has in place of a key
+# What print has in place of keys.
+TYPED: Final = {**dict.fromkeys("‘’ʼ′´", "'"), "ŉ": "'n", "−": "-"}
 
 Ids = tuple[str, ...]
 
