@@ -6,7 +6,7 @@ import pytest
 
 from medprobe.core.papers import papers, published
 from medprobe.core.params import load_params
-from medprobe.papers.medlama.settings.rewire import REWIRE
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.pipeline.adopt import adopt, remarks
 
@@ -76,6 +76,8 @@ def test_a_table_has_the_sentences_of_its_models(params_path: Path) -> None:
     assert sets["wiki_sents_no_punkt_10k"].models == ("bert-base-uncased",)
     assert sets["pubmed_sents_no_punkt_10k_9"].without == ("bert-base-uncased",)
     assert len(sets) == 11 and REWIRE.of(params)["batch"] == 192
+    steps = checkpoint_steps(RewireSettings.model_validate(REWIRE.of(params)))
+    assert steps == [200], "the steps before are another figure's"
     params_path.write_text(adopt(paper, "figure 8", params_path)[1], encoding="utf-8")
     params = load_params(params_path)
     assert set(params.fetch) == {"pubmedbert"} and len(SENTENCE_SETS.of(params)) == 10
