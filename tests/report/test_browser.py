@@ -211,7 +211,8 @@ def test_the_best_is_the_best_of_those_that_are_chosen(page: Reader) -> None:
     assert sentence.text.startswith(start)
     assert [name.text for name in page.finds(".open .says code")][:2] == ["untaught", "made_up"]
     page.clicks("#models button", "third")
-    assert sentence.text.endswith("; nor is another of these models above its control.")
+    end = "; no other of these models is significantly above its control."
+    assert sentence.text.endswith(end)
     assert {bar.text.split()[0] for bar in page.finds(".open .bars li")} == {"third", "untaught"}
 
 

@@ -108,3 +108,20 @@ def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
     assert isinstance(found, Answer)
     assert found.says == "`one` is not tested against a control on `facts`, by `fill_mask`."
     assert leaderboard(results([], [])) == []
+
+
+def test_lower_values_are_called_better_where_they_are() -> None:
+    numbers = (
+        ("fill_mask", "one", 3.0),
+        ("fill_mask:shuffled", "one", 9.0),
+        ("fill_mask", "b", 2.0),
+    )
+    rows = [row("facts", name, value, method) for method, name, value in numbers]
+    test = compared("facts", "one", "one", -6.0, 0.01) | {"method_b": "fill_mask:shuffled"}
+    tables = ([entry | {"metric": "names_ahead"} for entry in part] for part in (rows, [test]))
+    [found] = leaderboard(results(*tables))[0].parts[0].blocks
+    assert isinstance(found, Answer)
+    assert found.says == (
+        "`one` is significantly better than its answers to other subjects on `facts`, by "
+        "`fill_mask`; `b` scores better, but is not significantly better than its control."
+    )

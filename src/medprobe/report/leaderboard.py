@@ -78,6 +78,11 @@ class Standing:
         """Whether lower values are better."""
         return metric(self.metric).better_on(self.subset) == "lower"
 
+    @property
+    def better(self) -> str:
+        """What a sentence calls a better system."""
+        return "better than" if self.lower else "above"
+
     def test(self, a: pd.Series, b: pd.Series) -> Verdict | None:
         """The paired test of two systems; None where they are not compared."""
         tests = self.results.tests(self.benchmark, self.subset, self.metric)
@@ -297,17 +302,18 @@ def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> s
     model, place = f"`{row['model']}`", f"on `{ranking.benchmark}`, by `{row['method']}`"
     if own is None or own.clear is None:
         return f"{model} is not tested against {own.name if own else 'a control'} {place}"
-    better, worse = ("better than", "worse than") if ranking.lower else ("above", "below")
     if own.clear and not own.beaten:
+        worse = "worse than" if ranking.lower else "below"
         return f"{model} is significantly {worse} {own.name} {place}"
-    return f"{model} is {'' if own.beaten else 'not '}significantly {better} {own.name} {place}"
+    verb = "is significantly" if own.beaten else "is not significantly"
+    return f"{model} {verb} {ranking.better} {own.name} {place}"
 
 
 def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:
     """What else is said of the models that come after the first one: of many, few are compared."""
     own = first[1]
     if own and own.clear is not None and not own.beaten:
-        return {"": "; nor is another of these models above its control"}
+        return {"": f"; no other of these models is significantly {ranking.better} its control"}
     ends = {str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others}
     return {model: end for model, end in ends.items() if end}
 
@@ -317,7 +323,8 @@ def _sentence_end(ranking: Standing, first: First, other: First) -> str:
     if row["value"] == best["value"]:
         return f"; `{row['model']}` has the same"
     if (row["value"] < best["value"]) == ranking.lower:
-        return f"; `{row['model']}` has more, but is not significantly above its control"
+        name, verb = row["model"], "scores better, but is not significantly"
+        return f"; `{name}` {verb} {ranking.better} its control"
     test = ranking.test(best, row)
     if test is None:
         return ""
