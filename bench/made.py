@@ -13,7 +13,8 @@ import transformers
 from tokenizers import pre_tokenizers
 
 from medprobe.core.params import EngineParams
-from medprobe.engine.inspection import AUTO_CLASSES, Head
+from medprobe.engine.configuration import Head
+from medprobe.engine.inspection import AUTO_CLASSES
 from medprobe.engine.load import Model, token_budget
 
 CPU = EngineParams(device="cpu")

@@ -14,8 +14,8 @@ from helpers.special_tokens import SPECIAL, check_refusal
 from medprobe import methods
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables, check_texts
-from medprobe.engine.inspection import special_tokens
 from medprobe.engine.slots import NameCounts, count_names
+from medprobe.engine.tokenizer import special_tokens
 
 
 @pytest.mark.parametrize("arch", ["bert", "roberta"])

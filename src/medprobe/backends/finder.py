@@ -12,8 +12,10 @@ from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import EngineParams, ModelKind
 from medprobe.engine import load, texts
 from medprobe.engine.batching import out_of_memory
-from medprobe.engine.inspection import Head, inspect, load_tokenizer, read_config
+from medprobe.engine.configuration import Head, read_config
+from medprobe.engine.inspection import inspect
 from medprobe.engine.load import Model
+from medprobe.engine.tokenizer import load_tokenizer
 
 
 @dataclass

@@ -12,7 +12,8 @@ import torch
 from safetensors import safe_open
 
 from medprobe.core.errors import BadInput
-from medprobe.engine.inspection import ADAPTER, AUTO_CLASSES, first_line, heads, read_config
+from medprobe.engine.configuration import ADAPTER, first_line, heads, read_config
+from medprobe.engine.inspection import AUTO_CLASSES
 
 ENDING: Final = ".gguf"
 MAGIC: Final = b"GGUF"

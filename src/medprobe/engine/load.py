@@ -22,18 +22,9 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from medprobe.core.errors import BadInput
 from medprobe.core.files import ScratchFolder
 from medprobe.core.params import EngineParams
-from medprobe.engine.inspection import (
-    Head,
-    MissingHead,
-    first_line,
-    heads,
-    inspect,
-    listed,
-    load_tokenizer,
-    read_config,
-    read_model,
-    read_object,
-)
+from medprobe.engine.configuration import Head, first_line, heads, listed, read_config, read_object
+from medprobe.engine.inspection import MissingHead, inspect, read_model
+from medprobe.engine.tokenizer import load_tokenizer
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 

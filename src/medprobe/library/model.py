@@ -25,8 +25,8 @@ from medprobe.core.tables import (
     check_texts,
 )
 from medprobe.engine import formats
-from medprobe.engine.inspection import special_tokens
 from medprobe.engine.slots import count_names
+from medprobe.engine.tokenizer import special_tokens
 from medprobe.methods import K, Method
 from medprobe.sources import hub
 

@@ -31,8 +31,10 @@ from medprobe.core.tables import (
     check_texts,
 )
 from medprobe.engine.batching import out_of_memory
-from medprobe.engine.inspection import MissingHead, load_tokenizer, read_config, special_tokens
+from medprobe.engine.configuration import read_config
+from medprobe.engine.inspection import MissingHead
 from medprobe.engine.load import NotANumber, choose_device, token_budget
+from medprobe.engine.tokenizer import load_tokenizer, special_tokens
 from medprobe.methods import Method, Task
 
 SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note

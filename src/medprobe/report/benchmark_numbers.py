@@ -84,8 +84,9 @@ def _parameters(folder: Path, head: Any) -> pd.DataFrame:
 
 
 def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
-    from medprobe.engine.inspection import load_tokenizer, read_config
+    from medprobe.engine.configuration import read_config
     from medprobe.engine.slots import ANCHOR, count_names, tokenize_inside
+    from medprobe.engine.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(folder, read_config(folder))
 

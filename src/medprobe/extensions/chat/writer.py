@@ -8,7 +8,7 @@ from medprobe.backends.finder import Backend, Transformers
 from medprobe.core.answers import THINK_END
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal
-from medprobe.engine.inspection import Head
+from medprobe.engine.configuration import Head
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, check_window
 from medprobe.extensions.chat import prompt_texts, writing

@@ -13,7 +13,7 @@ import torch
 from medprobe.backends.finder import Backend, Transformers
 from medprobe.core.progress import report_progress
 from medprobe.engine import causal, seq2seq
-from medprobe.engine.inspection import Head
+from medprobe.engine.configuration import Head
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, too_long_error
 from medprobe.extensions.likelihood.best_first import Contest, Search, rank_names, unclear

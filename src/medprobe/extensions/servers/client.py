@@ -21,8 +21,8 @@ from urllib.parse import unquote
 
 from medprobe.core.errors import BadInput, quoting
 from medprobe.core.parts import fingerprint
-from medprobe.engine.inspection import TOKENIZERS
 from medprobe.engine.load import token_counter
+from medprobe.engine.tokenizer import TOKENIZERS
 from medprobe.extensions.servers.settings.servers import ServerParams
 
 if TYPE_CHECKING:

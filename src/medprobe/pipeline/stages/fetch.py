@@ -11,8 +11,10 @@ from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import show_progress
 from medprobe.engine import formats
+from medprobe.engine.configuration import ADAPTER
 from medprobe.engine.formats import merge
-from medprobe.engine.inspection import ADAPTER, inspect, write_lower_case
+from medprobe.engine.inspection import inspect
+from medprobe.engine.tokenizer import write_lower_case
 from medprobe.sources import hub
 
 

@@ -27,7 +27,7 @@ from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
 from medprobe.core.tables import BLANK, SLOT, BenchmarkTables
 from medprobe.engine import ranking
-from medprobe.engine.inspection import Head
+from medprobe.engine.configuration import Head
 from medprobe.extensions.chat import extraction, prompt_texts, writing
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt
 from medprobe.extensions.chat.writer import writer_of

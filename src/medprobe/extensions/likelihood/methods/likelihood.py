@@ -23,7 +23,7 @@ from medprobe.core.settings import Section
 from medprobe.core.shuffling import draw_other, shuffled_name, subject_clusters
 from medprobe.core.tables import AHEAD, BenchmarkTables
 from medprobe.engine import masked, ranking
-from medprobe.engine.inspection import Head
+from medprobe.engine.configuration import Head
 from medprobe.engine.load import Model, load
 from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.extensions.likelihood.likeliest import ranker_of

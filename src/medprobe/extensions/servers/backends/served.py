@@ -21,9 +21,10 @@ from medprobe.core.parts import fingerprint
 from medprobe.core.progress import report_progress
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal, texts
-from medprobe.engine.inspection import load_tokenizer, read_config
+from medprobe.engine.configuration import read_config
 from medprobe.engine.load import Model
 from medprobe.engine.slots import WritingPrompt, answer_ids
+from medprobe.engine.tokenizer import load_tokenizer
 from medprobe.extensions.chat import prompt_texts
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, text_of
 from medprobe.extensions.chat.writing import Text, WritingSettings

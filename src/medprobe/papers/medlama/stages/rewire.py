@@ -22,7 +22,7 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
-from medprobe.engine.inspection import count_layers
+from medprobe.engine.configuration import count_layers
 from medprobe.engine.load import load
 from medprobe.papers.medlama.rewiring import SENTENCES, STATE, Rewiring, newest_step, read_pairs
 from medprobe.papers.medlama.settings.rewire import (
