@@ -5,9 +5,8 @@
 ...     return texts.str.len() <= at_most
 
 is known to suites as `{"type": "expect_texts_to_be_short", "kwargs": {"column": …, "at_most": …}}`.
-A check with a parameter `context: Context` gets the tables of the run; suites do not name it. Each
-has the argument `tolerated`: so many rows may fail, whatever their share (`mostly`). What is wrong
-with a row that fails is said by `@says`, below the other decorator.
+A check with a parameter `context: Context` gets the tables of the run; suites do not name it. What
+is wrong with a row that fails is said by `@says`, below the other decorator.
 """
 
 import inspect
@@ -35,7 +34,6 @@ from great_expectations.expectations.metrics.map_metric_provider import (
 )
 
 CONTEXT: Final = "context"  # the parameter of checks that need other tables
-TOLERATED: Final = "tolerated"  # the argument of all checks
 
 
 @dataclass(frozen=True)
@@ -180,8 +178,7 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
     def condition(cls: type, values: Any, **kwargs: Any) -> pd.Series:
         context = {CONTEXT: _context.get()} if has_context else {}
         results = function(values, **context, **{name: kwargs[name] for name in arguments})
-        passes = pd.Series(results, values.index, dtype=bool)
-        return passes | ((~passes).sum() <= kwargs[TOLERATED])
+        return pd.Series(results, values.index, dtype=bool)
 
     metric_fields = {
         "condition_metric_name": f"{domain}.{name}",
@@ -189,19 +186,17 @@ def _register(function: Check, base: type, metric: type, partial: Any, domain: s
             *("batch_id", "table", domain),
             *("row_condition", "condition_parser", "ignore_row_if"),
         ),
-        "condition_value_keys": (TOLERATED, *arguments),
+        "condition_value_keys": arguments,
         "pandas": partial(condition),
     }
     optional = [parameter for parameter in parameters if parameter.default is not parameter.empty]
     fields = {
         "__doc__": function.__doc__,
         "__module__": function.__module__,
-        "__annotations__": {TOLERATED: int}
-        | {parameter.name: parameter.annotation for parameter in parameters},
+        "__annotations__": {parameter.name: parameter.annotation for parameter in parameters},
         "map_metric": f"{domain}.{name}",
-        "success_keys": ("mostly", TOLERATED, *arguments),
+        "success_keys": ("mostly", *arguments),
         "args_keys": (domain, *arguments),
-        TOLERATED: 0,
         **{parameter.name: parameter.default for parameter in optional},
     }
     if domain == "column_list":

@@ -114,11 +114,11 @@ FILES: Final[Cases] = {
     ),
     "ids in place of labels": warns(
         rows(TRIPLES, put(obj_labels=lambda row: row["obj_uris"], obj_aliases=lambda row: [])),
-        *("names_to_be_whole", "subjects_to_have_one_name"),
+        *("names_to_end_differently", "subjects_to_have_one_name"),
     ),
     "objects `nan`": warns(
         rows(CTD, put(obj_labels=lambda row: ["nan"] * len(row["obj_labels"]))),
-        *("aliases_to_be_of_one_object", "names_to_name_something"),
+        *("aliases_to_be_of_one_object", "names_to_be_whole"),
     ),
     "one uri for all objects of a triple": warns(
         rows(TRIPLES, put(obj_uris=lambda row: [row["obj_uris"][0]] * len(row["obj_uris"]))),
@@ -132,8 +132,8 @@ FILES: Final[Cases] = {
         copy(f"{CD1}/test.jsonl", f"{CD1}/train.jsonl"), "facts_to_be_absent_from_table"
     ),
     "markup in labels": warns(
-        rows(CTD, put(obj_labels=lambda row: [f"<i>{name}</i>" for name in row["obj_labels"]])),
-        "names_to_be_whole",
+        rows(TRIPLES, put(obj_labels=lambda row: [f"<i>{name}</i>" for name in row["obj_labels"]])),
+        "names_to_end_differently",
     ),
 }
 ODD: Final[dict[str, Damage]] = {

@@ -222,16 +222,13 @@ FILES: Final[Cases] = {
     "names of another release": stops(
         rows(MRCONSO, put(AUI=lambda row: f"B{row['AUI'][1:]}")), "rows_to_be_few"
     ),
-    "`unknown` as half of the names": stops(
-        names(2, lambda _: "unknown"), "answers_not_to_be_the_subject", "names_to_name_something"
-    ),
     "`nan` as a tenth of the names": stops(
-        names(10, lambda _: "nan"), "compound_columns_to_be_unique", "names_to_name_something"
+        names(10, lambda _: "nan"), "compound_columns_to_be_unique", "names_to_be_whole"
     ),
     "UTF-8 read as Latin-1": warns(rows(MRCONSO, put(STR=named(misread))), "names_to_be_whole"),
     "names of another language alone": warns(rows(MRCONSO, put(LAT="SPA")), "rows_to_be_few"),
     "fully specified names, `… (disorder)`": warns(
-        names(1, lambda name: f"{name} (disorder)"), "texts_to_have_no_frame"
+        names(1, lambda name: f"{name} (disorder)"), "names_to_end_differently"
     ),
     "invisible characters in half of the names": warns(
         names(2, lambda name: f"{name[:2]}\u200b{name[2:]}"),
@@ -239,7 +236,7 @@ FILES: Final[Cases] = {
         "names_to_be_whole",
     ),
     "entities of HTML in names": warns(
-        names(5, lambda name: f"{name}&#39;s"), "names_to_be_whole", "texts_to_be_sentences"
+        names(5, lambda name: f"{name}&#39;s"), "names_to_be_whole", "texts_to_be_whole"
     ),
     "the names of RxNorm's ids": refused(
         rows(MRCONSO, put(CUI=lambda row: row["CUI"][1:])), "MRREL.RRF"

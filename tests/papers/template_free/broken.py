@@ -127,7 +127,7 @@ LIPID_FILES: Final[Cases] = {
         substitute(
             r" (\w+)\.</AbstractText>", r" &amp;lt;i&amp;gt;\1&amp;lt;/i&amp;gt;.</AbstractText>"
         ),
-        *("column_values_to_not_match_regex", "texts_to_be_sentences"),
+        *("column_values_to_not_match_regex", "texts_to_be_whole"),
     ),
     "books in place of articles": stops(
         substitute("<PubmedArticle>.*</PubmedArticle>", BOOK),

@@ -12,10 +12,14 @@ from typing import Final
 
 import pandas as pd
 
+from medprobe.core.looks import find_fault
 from medprobe.core.tables import ORIGINAL, SLOT
 from medprobe.gate.checks import Context, row_check, says, value_check
-from medprobe.gate.damage import NO_NAME, find_fault
 from medprobe.gate.expectations.tables import SUBJECT, has_answer
+
+CODE: Final = re.compile(r"[^\W\d]*\d{4,}")
+START: Final = re.compile(rf"\W+|{CODE.pattern}(?=\W)|[^\W\d]+\d{{4,}}$")
+END: Final = re.compile(rf"\W+$|(?<=\W){CODE.pattern}$")
 
 
 def look(name: str) -> str:
@@ -31,37 +35,50 @@ def look(name: str) -> str:
     return " ".join(seen.split()).rstrip(".")
 
 
-def _names(values: str | Iterable[str]) -> list[str]:
-    return [values] if isinstance(values, str) else [*values]
-
-
-def first_fault(values: Iterable[str | Iterable[str]]) -> str:
-    """Return the first fault of names and lists of names, or an empty text."""
-    faults = (find_fault(name) for names in values for name in _names(names))
+def first_fault(values: Iterable[object], *, is_name: bool = False) -> str:
+    """Return the first fault of texts and lists of texts, or an empty text."""
+    lists = ([value] if isinstance(value, str) else value for value in values)
+    faults = (find_fault(text, is_name=is_name) for texts in lists for text in texts)  # type: ignore[attr-defined]
     return next(filter(None, faults), "")
 
 
 @row_check
-@says(lambda kwargs, row: first_fault(row[column] for column in kwargs["column_list"]))
+@says(lambda kwargs, row: first_fault((row[c] for c in kwargs["column_list"]), is_name=True))
 def expect_names_to_be_whole(rows: pd.DataFrame) -> list[bool]:
-    """No name is what another encoding, a spreadsheet or a conversion made of it.
-
-    The columns have names or lists of names.
-    """
-    return [not first_fault(row) for row in rows.itertuples(index=False, name=None)]
+    """No name is damaged, no value, a date, or several names. Columns have names, or lists."""
+    return [not first_fault(row, is_name=True) for row in rows.itertuples(index=False, name=None)]
 
 
 @row_check
-@says(lambda kwargs, row: first_fault(row[column] for column in kwargs["column_list"]))
-def expect_names_to_name_something(rows: pd.DataFrame) -> list[bool]:
-    """No name stands for no value, is a formula, a list in brackets, or a line of another kind.
+@says(lambda kwargs, row: first_fault(row[column] for column in kwargs["column_list"][1:]))
+def expect_texts_to_be_whole(rows: pd.DataFrame) -> list[bool]:
+    """No text is damaged or no value. The first column, which names the row, is not checked."""
+    return [not first_fault(row[1:]) for row in rows.itertuples(index=False, name=None)]
 
-    The columns have names or lists of names.
+
+def _odd_ends(name: str) -> list[str]:
+    """The marks or the code that a name begins with, and those that it ends with.
+
+    >>> _odd_ends("C0018099 gout (finding)"), _odd_ends("IL-2 receptor, type 1"), _odd_ends("1926")
+    (['0000', ')'], [], [])
     """
-    return [
-        NO_NAME.isdisjoint(find_fault(name) for names in row for name in _names(names))
-        for row in rows.itertuples(index=False, name=None)
-    ]
+    return [CODE.sub("0000", end[0]) for end in (START.match(name), END.search(name)) if end]
+
+
+@row_check
+@says("most names have the same around them")
+def expect_names_to_end_differently(rows: pd.DataFrame) -> pd.Series:
+    """No more than half of a subset's names, and four, have one code or mark at one of their ends.
+
+    Columns `subset, name`. Such are an identifier before each name, its kind in brackets, or a full
+    stop.
+    """
+    subset, name = (rows[column] for column in rows.columns)
+    ends = name.str.strip().map(_odd_ends).explode()
+    counts = ends.groupby([subset.reindex(ends.index), ends]).transform("size")
+    sizes = subset.map(subset.value_counts())
+    is_common = counts > sizes.reindex(counts.index).div(2).clip(lower=4)
+    return ~is_common.groupby(level=0).any().reindex(rows.index)
 
 
 @row_check

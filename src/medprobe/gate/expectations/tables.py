@@ -1,7 +1,4 @@
-"""The expectations that all benchmarks share: on lists, prompts, subsets, and other tables.
-
-Also on sentences and prompts that are none, and what stands around most texts of a column.
-"""
+"""The expectations that all benchmarks share: on lists, prompts, subsets, and other tables."""
 
 import re
 from collections import defaultdict
@@ -20,7 +17,6 @@ from medprobe.gate.checks import (
     says,
     value_check,
 )
-from medprobe.gate.damage import find_fault, find_frames
 
 SUBJECT = "[X]"  # in templates
 
@@ -322,23 +318,6 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
 EITHER: Final = rf"(?:{re.escape(SUBJECT)}|{re.escape(SLOT)})"
 BESIDE: Final = r"(?:\w|[^\S ])"  # a letter, a digit, an underscore, a blank of another kind
 TOUCHED: Final = re.compile(f"{BESIDE}{EITHER}|{EITHER}{BESIDE}|{EITHER}{EITHER}")
-
-
-@value_check
-@says(lambda kwargs, row: find_fault(row[kwargs["column"]], is_sentence=True))
-def expect_texts_to_be_sentences(texts: pd.Series) -> list[bool]:
-    """No text is damaged, or a line of another format than sentences."""
-    return [not find_fault(text, is_sentence=True) for text in texts]
-
-
-@value_check
-@says("most texts have the same marks around them")
-def expect_texts_to_have_no_frame(texts: pd.Series, share: float) -> list[bool]:
-    """No more than this share of the texts have the same marks around them or between their words.
-
-    Such are quotation marks, numbers, labels, brackets with the kind of a concept, and columns.
-    """
-    return [not frames for frames in find_frames(texts, share)]
 
 
 @row_check

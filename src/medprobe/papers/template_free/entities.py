@@ -1,8 +1,7 @@
 """Entity lists: a text file with one name per line, or the mentions of CHEMDNER annotations.
 
-A list has names and nothing else: no columns, marks, header or comments, since no text has these
-with a name. It may hold no name twice. Names of up to three characters are told apart by case
-("CAT" and "cat"), longer ones are not.
+A list has names and nothing else: no columns, no header. It may hold no name twice. Names of up to
+three characters are told apart by case ("CAT" and "cat"), longer ones are not.
 
 Also the longest sentence that becomes a query: every model must be able to read every query, since
 models are compared over the same ones.
@@ -17,8 +16,8 @@ from typing import Final
 from pydantic import Field
 
 from medprobe.core.errors import BadInput, quote
+from medprobe.core.looks import NO_VALUE, find_fault
 from medprobe.core.settings import Section
-from medprobe.gate.damage import NO_NAME, find_fault, find_frames
 from medprobe.sources.records import Count, Name, Record, read_lines, validate
 
 TOO_LONG: Final = "too_long"  # the rule's name
@@ -44,11 +43,9 @@ def is_too_long(text: str, max_words: int | None) -> bool:
 CASE_MATTERS_UP_TO: Final = 3  # characters of a name
 GET: Final = "put a list there, one name per line"
 ALONE: Final = "expected one name, and nothing else, per line"
-OF_A_FILE: Final = NO_NAME | {"columns", "markup", "quotation marks"}  # faults that no text has
 HEADERS: Final = re.compile(
     r"(?:\w+[_ ])?(?:entity|entities|labels?|mentions?|names?|terms?)|(?:chemical|disease|drug)s?"
 )
-COLUMNS: Final = 0.9  # share of the lines that are alike
 
 
 class ListedEntity(Record):
@@ -100,8 +97,8 @@ def _plain(path: Path) -> list[str]:
         if "\t" in line.strip() or "\r" in line.strip():
             raise BadInput(where, "a tab or a line end of another system within the line", ALONE)
         name = validate(where, {"name": line.strip()}, ListedEntity, "correct the line").name
-        if (fault := find_fault(name)) in OF_A_FILE:
-            raise BadInput(where, f"{quote(name)} is no name: {fault}", ALONE)
+        if find_fault(name) == NO_VALUE:
+            raise BadInput(where, f"{quote(name)} is no name: {NO_VALUE}", ALONE)
         if not names and HEADERS.fullmatch(name.casefold().rstrip(":")):
             raise BadInput(where, f"{quote(name)} is no name: a header", ALONE)
         if (first_place := first_places.setdefault(key(name), where)) != where:
@@ -110,8 +107,6 @@ def _plain(path: Path) -> list[str]:
         names.append(name)
     if len(names) == 1 and re.search(r"[,;].+[,;]", names[0]):
         raise BadInput(path, "one line with several names", ALONE)
-    if frames := set().union(*find_frames(names, COLUMNS)):
-        raise BadInput(path, f"most lines have the form {quote(min(frames))}", ALONE)
     return names
 
 
