@@ -189,7 +189,7 @@ def _load(folder: Path, head: Head, engine: EngineParams, labels: int, layers: i
             )
             problem = f"decoder_start_token_id is {start}, which is no token of its vocabulary"
             raise BadInput(folder / "config.json", problem, remedy)
-    length = _window(model, tokenizer)
+    length = window_of(model.config, tokenizer, model)
     if "device_map" not in placement:
         model = model.to(device)
     model.eval()
@@ -410,13 +410,16 @@ def device_name(device: torch.device) -> str:
     return f"cpu ({platform.machine()}, {torch.backends.cpu.get_cpu_capability()})"
 
 
-def _window(model: Any, tokenizer: Any) -> int:
-    """Return how many tokens the model reads: the least its tokenizer and positions allow."""
+def window_of(config: Any, tokenizer: Any, model: Any = None) -> int:
+    """Return how many tokens a model reads: the least its tokenizer and positions allow.
+
+    Without the model itself, it is not known that RoBERTa's positions start after its padding.
+    """
     limits = [tokenizer.model_max_length]
-    if positions := getattr(model.config.get_text_config(), "max_position_embeddings", None):
+    if positions := getattr(config.get_text_config(), "max_position_embeddings", None):
         limits.append(positions)
-    for name, part in model.named_modules():
+    for name, part in model.named_modules() if model else ():
         if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
-            limits.append(len(part.weight) - part.padding_idx - 1)  # RoBERTa starts after it
+            limits.append(len(part.weight) - part.padding_idx - 1)
     length = min(limits)
     return int(length) if length < 1_000_000 else UNLIMITED

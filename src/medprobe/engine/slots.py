@@ -199,8 +199,7 @@ def too_long_error(where: object, name: str, length: int, window: int) -> BadInp
     """Return the error for a prompt that its answer makes too long."""
     text = name if len(name) <= 60 else f"{name[:60]}…"
     problem = f"with {quote(text)} in its slot it has {length} tokens, the model reads {window}"
-    remedy = "shorten the prompt (some builders have a setting max_words) or remove the candidate"
-    return BadInput(where, problem, remedy)
+    return BadInput(where, problem, "shorten the prompt or remove the candidate")
 
 
 def no_tokens_error(name: str) -> BadInput:

@@ -111,7 +111,7 @@ def check_lengths(model: Model, rows: list[list[int]], where: Sequence[str]) -> 
     for row, name in zip(rows, where, strict=True):
         if len(row) > model.max_length:
             problem = f"the filled prompt has {len(row)} tokens, the model reads {model.max_length}"
-            raise BadInput(name, problem, "remove it (some builders have a setting max_words)")
+            raise BadInput(name, problem, "shorten or remove it")
         if len(row) <= special:
             raise BadInput(name, "the filled prompt has no token to score", "remove it")
     return rows

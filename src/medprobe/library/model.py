@@ -24,7 +24,7 @@ from medprobe.core.tables import (
     check_prompts,
     check_texts,
 )
-from medprobe.engine import formats
+from medprobe.engine import formats, windows
 from medprobe.engine.slots import count_names
 from medprobe.engine.tokenizer import special_tokens
 from medprobe.methods import K, Method
@@ -178,6 +178,19 @@ class Model:
         counts = count_names(self._tokenizer, tables.candidates.loc[is_ranked, "name"])
         if str(counts):
             print_above(f"to the tokenizer of {self.name}, {counts}")
+
+    def shorten_prompts(self, tables: BenchmarkTables) -> BenchmarkTables:
+        """Shorten prompts that the model cannot read whole to the words around their gap.
+
+        A line on standard error counts and names them.
+
+        Args:
+            tables: the benchmark.
+        """
+        tables, shorter = windows.shorten_prompts(self.folder, tables)
+        if shorter:
+            print_above(f"{self.name}: {windows.describe_shorter(shorter)}")
+        return tables
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -102,7 +102,7 @@ def probe(
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)
     model.check_texts(tables)
-    predictions = predict(prober, tables, model.name)
+    predictions = predict(prober, model.shorten_prompts(tables), model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
     scores = score(predictions, tables, prober.METRIC, scoring)

@@ -23,7 +23,7 @@ from medprobe.core.parts import (
     table_fingerprint,
     write_part,
 )
-from medprobe.core.progress import show_progress, with_progress
+from medprobe.core.progress import print_above, show_progress, with_progress
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
     BenchmarkTables,
@@ -35,6 +35,7 @@ from medprobe.engine.configuration import read_config
 from medprobe.engine.inspection import MissingHead
 from medprobe.engine.load import NotANumber, choose_device, token_budget
 from medprobe.engine.tokenizer import load_tokenizer, special_tokens
+from medprobe.engine.windows import describe_shorter, shorten_prompts
 from medprobe.methods import Method, Task
 
 SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note
@@ -55,6 +56,9 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     for guard in guards(model, params):
         guard.check_benchmark(model, benchmark, params)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
+    tables, shorter = shorten_prompts(places.MODELS / model, tables)
+    if shorter:
+        print_above(f"warning: {model}, {benchmark}: {describe_shorter(shorter)}")
     recipe = {
         "method": method,
         "settings": settings.model_dump(mode="json", exclude={*methods.find(method).ONLY_SELECTS}),

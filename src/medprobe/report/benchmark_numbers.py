@@ -22,8 +22,9 @@ COUNTED: Final = (
     *(f"chance_at_{k}" for k in KS),
 )
 TOKENS: Final = ("single_token_share", "tokens_per_answer", *SHARES)
-READ: Final = (  # `vocabulary.NameCounts` of candidates
-    *("names", "same_names", "unknown_names", "longest_name"),
+SHORTER: Final = "shorter_prompts"
+READ: Final = (  # `slots.NameCounts` of candidates, and how many prompts are read in part
+    *("names", "same_names", "unknown_names", "longest_name", SHORTER),
 )
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
@@ -44,8 +45,9 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
 
     The columns are the share of a relation's distinct answers that are a single token inside a
     sentence, in the mean over relations; the tokens of all distinct answers in the mean; the
-    shares of those of each length; and of the names that are ranked the counts of
-    `vocabulary.NameCounts`. Models without a checkpoint are left out.
+    shares of those of each length; of the names that are ranked the counts of
+    `slots.NameCounts`; and how many prompts the model reads in part. Models without a checkpoint
+    are left out.
     """
     parts = []
     about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
@@ -87,6 +89,7 @@ def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
     from medprobe.engine.configuration import read_config
     from medprobe.engine.slots import ANCHOR, count_names, tokenize_inside
     from medprobe.engine.tokenizer import load_tokenizer
+    from medprobe.engine.windows import shorten_prompts
 
     tokenizer = load_tokenizer(folder, read_config(folder))
 
@@ -99,7 +102,13 @@ def _counted(benchmark: Path, folder: Path) -> pd.DataFrame:
         count_names(tokenizer, candidates.loc[candidates["type"] != DISTRACTOR, "name"])
         for _, _, candidates in tables.subsets()
     ]
-    return statistics.join(pd.DataFrame(map(astuple, counts), columns=READ))
+    _, ids = shorten_prompts(folder, tables)
+    shorter = [int(queries["query_id"].isin(ids).sum()) for _, queries, _ in tables.subsets()]
+    numbers = [
+        (*astuple(of_names), of_prompts)
+        for of_names, of_prompts in zip(counts, shorter, strict=True)
+    ]
+    return statistics.join(pd.DataFrame(numbers, columns=READ))
 
 
 def rows(

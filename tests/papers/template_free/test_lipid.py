@@ -300,7 +300,7 @@ def test_released_prompts_in_lines_and_with_two_masks(tmp_path: Path) -> None:
     rows = [*ROWS, {"type": "gene", "prompt": "[MASK] or [MASK].", "answer": "BRX2"}]
     rows.append({"type": "chem", "prompt": "[MASK]" + " acts" * 400, "answer": "aspirin"})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    benchmark = lipid_released.build(tmp_path, lipid_released.Settings(), 0)
+    benchmark = lipid_released.build(tmp_path, lipid_released.Settings(max_words=300), 0)
     assert len(benchmark.queries) == 2
     assert benchmark.notes["dropped"].to_numpy().tolist() == [
         ["chem", "too_long", 1],

@@ -2,9 +2,6 @@
 
 A list has names and nothing else: no columns, no header. It may hold no name twice. Names of up to
 three characters are told apart by case ("CAT" and "cat"), longer ones are not.
-
-Also the longest sentence that becomes a query: every model must be able to read every query, since
-models are compared over the same ones.
 """
 
 import re
@@ -26,9 +23,10 @@ TOO_LONG: Final = "too_long"  # the rule's name
 class SentenceSettings(Section):
     """Settings of every builder whose prompts are sentences of other people's text."""
 
-    max_words: int | None = Field(300, gt=0)
-    """The most words of a sentence. A longer one is no query, and is counted as `too_long`. Models
-    of 512 tokens read 300 words; choose fewer for models that read less. Empty: no limit."""
+    max_words: int | None = Field(None, gt=0)
+    """The most words of a sentence. A longer one is no query, and is counted as `too_long`. Empty:
+    no limit, and of a sentence that is longer than its window a model reads the words around the
+    gap."""
 
 
 def is_too_long(text: str, max_words: int | None) -> bool:

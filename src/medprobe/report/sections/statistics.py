@@ -6,6 +6,7 @@ import pandas as pd
 
 from medprobe.core.benchmark_statistics import SHARES
 from medprobe.core.papers import papers
+from medprobe.report.benchmark_numbers import SHORTER
 from medprobe.report.blocks import Block, Drawing, Part, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.numbers import table_of
@@ -26,11 +27,19 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     counts: list[Block] = [table_of(_without_repeats(counted))]
     answers: list[Block] = []
     if tokens is not None and len(tokens):
-        means = _alike(tokens[[name for name in tokens if name not in SHARES]])
+        is_read_whole = not tokens[SHORTER].any()
+        unshown = {*SHARES, *([SHORTER] if is_read_whole else [])}
+        means = _alike(tokens[[name for name in tokens if name not in unshown]])
         about = (
             "Distinct answers, in the tokens of each model; and of the names that are ranked those "
             "with the same tokens as another one, which a model cannot tell apart, and those with "
             "a token for unknown text; and the tokens of the longest name"
+            + (
+                ""
+                if is_read_whole
+                else "; and the prompts of which a model reads the words around "
+                "the gap alone, as they are longer than it can read"
+            )
         )
         answers = [table_of(means, about, fold=False)]
         answers += _lengths(tokens, benchmark)
