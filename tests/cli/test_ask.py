@@ -59,7 +59,10 @@ def test_ask_shows_the_answers_of_the_model(
         (("bert", "[Y]", "perplexity", "drugs"), "this method does not rank candidates"),
     ],
 )
-def test_ask_refuses_what_it_cannot_answer(arguments: tuple[str, str, str, str], says: str) -> None:
+def test_ask_refuses_what_it_cannot_answer(
+    arguments: tuple[str, str, str, str], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(BadInput, match=says):
         ask(*arguments, PARAMS)
 

@@ -106,12 +106,18 @@ def test_a_limit_takes_of_all_relations_and_the_same_ones_each_time() -> None:
             "this one serves as masked; choose one of: .*mask_average",
         ),
         ("run mine --method mask_average --benchmark drug.csv", r"drug\.csv: no such file"),
-        ("run yours --method mask_average --benchmark drugs", "no model 'yours'"),
+        (
+            "run yours --method mask_average --benchmark drugs",
+            "no model 'yours', and none of",
+        ),
         ("run mine --method mask --benchmark drugs", "no method 'mask'"),
     ],
 )
 @pytest.mark.usefixtures("project")
-def test_what_cannot_run_is_refused_in_a_line(command: str, says: str) -> None:
+def test_what_cannot_run_is_refused_in_a_line(
+    command: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     code, printed = medprobe(command)
     assert code == 2
     assert re.search(says, printed)
@@ -166,7 +172,9 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
             "run lab/bert --benchmark f.csv --prompts p.csv",
             "lab/bert: not in the hub's local cache, and working",
         ),
-        ("run mine --benchmark f.csv", "mine: no such folder, and no params.yaml here that"),
+        ("run gpt2 --benchmark f.csv --prompts p.csv", "gpt2: not in the hub's local cache, and"),
+        ("ask https://hf.co/lab/bert [Y]", "lab/bert: not in the hub's local cache, and"),
+        ("ask https://hf.co/datasets/lab/facts [Y]", "no such folder; give a checkpoint's folder"),
         ("ask lab/bert [Y]", "lab/bert: not in the hub's local cache, and working offline"),
         ("ask {folder} text", "the prompt needs exactly one [Y], and has 0"),
         ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),

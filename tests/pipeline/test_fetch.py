@@ -132,7 +132,7 @@ def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(params(folder=tmp_path / "nowhere"), "nowhere: no such model folder")
-    refused(params(folder=empty), r"empty: no config\.json")
+    refused(params(folder=empty), r"empty: it holds no checkpoint: no config\.json")
     causal = params("causal", tiny_model("bert"))
     refused(causal, "serves as masked or encoder, not as causal")
     refused(params(folder=tiny_model("encoder")), "not as masked")
@@ -260,7 +260,8 @@ def test_an_adapter_of_the_hub_is_fetched_with_its_model(
         if files:
             shutil.copytree(files, home / "snapshots/abc", dirs_exist_ok=True)
         else:
-            (home / "snapshots/abc/adapter_config.json").write_text("{}")
+            for file in ("adapter_config.json", "adapter_model.safetensors"):
+                (home / "snapshots/abc" / file).write_text("{}")
     origin = {"hub": "somebody/base", "adapter": {"hub": "somebody/lora"}}
     wanted = params("causal", fetch={"mine": origin}, engine={"offline": True})
     fetch("mine", wanted, tmp_path / "out")

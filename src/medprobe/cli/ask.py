@@ -17,7 +17,8 @@ from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
 from medprobe.core.answers import describe_unanswered
-from medprobe.core.errors import BadInput
+from medprobe.core.checkpoints import NotOnHub, parse_hub_name
+from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import print_above
 from medprobe.core.tables import (
@@ -69,8 +70,16 @@ def _is_path(name: str) -> bool:
 
 
 def _is_hub_name(name: str) -> bool:
-    """Is it a model's name on the hub, `owner/name`, and no path?"""
-    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name)) and not Path(name).parent.exists()
+    """Is it an address of the hub or a model's name there, and no path?
+
+    A name without an owner, such as `gpt2`, is one where no params.yaml can name a model.
+    """
+    named = parse_hub_name(name)
+    if named is None or name.startswith((".", "~")):
+        return False
+    if named[0] != name:
+        return True
+    return not Path(name).parent.exists() if "/" in name else not places.PARAMS.is_file()
 
 
 def check_model(name: str) -> bool:
@@ -84,15 +93,13 @@ def check_model(name: str) -> bool:
         raise BadInput("MODEL", "empty", "give a checkpoint's folder, or a model's name")
     if SLOT in name:
         raise BadInput("MODEL", "a prompt in its place", "give the model first, then the prompt")
-    if _is_path(name) or _is_hub_name(name):
+    if _is_path(name) or (not path.is_file() and _is_hub_name(name)):
         return False
     if path.is_file():
         problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
         raise BadInput(name, problem, "give one of these")
-    if path.parts[1:] or name.startswith((".", "~")):
+    if path.parts[1:] or parse_hub_name(name) is None:
         raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
-    if not places.PARAMS.is_file():
-        raise BadInput(name, "no such folder, and no params.yaml here that names a model")
     return True
 
 
@@ -378,8 +385,14 @@ def _model(name: str, method: str | None, params: Params) -> library.Model:
     """
     if method and is_gguf(Path(name)) and not {*GGUF_KINDS} & {*methods.find(method).KINDS}:
         raise methods.mismatch_error(method, name, "a GGUF file is a model that writes", GGUF_KINDS)
-    if _is_path(name) or _is_hub_name(name):
-        model = library.load(name, offline=params.engine.offline, seed=params.seed)
+    if _is_path(name) or name not in params.models.all():
+        try:
+            model = library.load(name, offline=params.engine.offline, seed=params.seed)
+        except NotOnHub as error:
+            if "/" in name or not params.models.all():
+                raise
+            problem = f"models: no model '{name}'{nearest(name, [*params.models.all()])}"
+            raise BadInput("params.yaml", f"{problem}, and none of the hub: {error}") from error
         model.engine = params.engine
         return model
     kind, folder = params.models.kind(name), places.MODELS / name

@@ -41,6 +41,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from medprobe.core.checkpoints import parse_hub_name
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.plugins import find_plugins, load
 from medprobe.core.settings import Choices, Name, Section, is_section, parse_section
@@ -93,11 +94,24 @@ class HubModel(Section):
     """A checkpoint on the model hub."""
 
     hub: str
-    """Name on the model hub, such as `dmis-lab/biobert-base-cased-v1.2`."""
+    """Name on the model hub, such as `dmis-lab/biobert-base-cased-v1.2`, or its address there."""
     revision: str | None = None
     """A commit, tag or branch. Empty: `main` at the time of the download."""
     adapter: "HubModel | None" = None
     """A LoRA adapter that is merged into the weights."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_address(cls, choices: Any) -> Any:
+        """Take the address of a model's page in place of its name."""
+        if not isinstance(choices, dict) or not isinstance(choices.get("hub"), str):
+            return choices
+        parsed = parse_hub_name(choices["hub"].strip())
+        if parsed is None:
+            message = "expected a model's name on the hub, such as gpt2 or lab/bert, or its address"
+            raise PydanticCustomError("hub", message)
+        name, revision = parsed
+        return {**choices, "hub": name, "revision": choices.get("revision") or revision}
 
 
 class ModelParams(Section):

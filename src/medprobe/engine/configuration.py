@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 
 import transformers
 
+from medprobe.core.checkpoints import ADAPTER, CONFIG, describe_other, files_of
 from medprobe.core.errors import BadInput
 
 transformers.utils.logging.set_verbosity_error()
@@ -15,7 +16,6 @@ transformers.utils.logging.disable_progress_bar()
 Trained = Literal["encoder", "masked", "causal", "seq2seq"]  # heads that come with checkpoints
 Head = Trained | Literal["classifier"]
 
-ADAPTER: Final = "adapter_config.json"  # the name that PEFT gives it
 NOT_OBEYED: Final = {  # of a configuration: what is about speed and memory alone, for one machine
     *("attn_implementation", "_attn_implementation", "_attn_implementation_internal"),
     *("chunk_size_feed_forward", "dtype", "torch_dtype"),
@@ -33,13 +33,13 @@ def read_config(folder: Path) -> Any:
     """
     if not folder.is_dir():
         raise BadInput(folder, "no such model folder", "run `dvc repro` to make it")
-    path = folder / "config.json"
-    if (folder / ADAPTER).is_file():
+    path = folder / CONFIG
+    if (folder / ADAPTER[0]).is_file():
         remedy = "see adapter in docs/how-to/own-data.md: it is merged when the model is fetched"
         raise BadInput(folder, "it holds an adapter, which is not merged", remedy)
     if not path.is_file():
-        remedy = "give the folder that has the checkpoint's config.json"
-        raise BadInput(folder, "no config.json, so this is no checkpoint", remedy)
+        problem, remedy = describe_other(files_of(folder)) or ("no checkpoint", "")
+        raise BadInput(folder, f"it holds {problem}", remedy)
     for file in sorted(folder.iterdir()):
         if file.is_file() and _is_pointer(file):
             raise BadInput(file, "a pointer of Git LFS, not the file itself", "run `git lfs pull`")

@@ -11,8 +11,9 @@ from typing import Any, Final
 import torch
 from safetensors import safe_open
 
+from medprobe.core.checkpoints import ADAPTER
 from medprobe.core.errors import BadInput
-from medprobe.engine.configuration import ADAPTER, first_line, heads, read_config
+from medprobe.engine.configuration import first_line, heads, read_config
 from medprobe.engine.inspection import AUTO_CLASSES
 
 ENDING: Final = ".gguf"
@@ -69,9 +70,6 @@ def convert(path: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-WEIGHTS = "adapter_model.safetensors"
-
-
 def merge(folder: Path, adapter: Path) -> None:
     """Merge a LoRA adapter into the weights of a checkpoint; the weights keep their type.
 
@@ -92,7 +90,7 @@ def merge(folder: Path, adapter: Path) -> None:
     try:
         adapted = PeftModel.from_pretrained(base, adapter)
         adapter_names = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
-        with safe_open(adapter / WEIGHTS, framework="pt") as weights:
+        with safe_open(adapter / ADAPTER[1], framework="pt") as weights:
             if difference := adapter_names ^ {*weights.keys()}:
                 raise ValueError(
                     f"weights of one that the other has not, {min(difference)} for one"
@@ -112,11 +110,11 @@ def _check_adapter(adapter: Path) -> None:
         problem = "this adapter needs the package peft, which is not installed"
         raise BadInput(adapter, problem, "pip install 'medprobe[large]'")
     try:
-        kind = json.loads((adapter / ADAPTER).read_text(encoding="utf-8"))["peft_type"]
+        kind = json.loads((adapter / ADAPTER[0]).read_text(encoding="utf-8"))["peft_type"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = f"{ADAPTER} is missing or does not name a kind of adapter"
+        problem = f"{ADAPTER[0]} is missing or does not name a kind of adapter"
         raise BadInput(adapter, problem, "give the folder of a LoRA adapter") from error
     if kind != "LORA":
         raise BadInput(adapter, f"an adapter of kind {kind}", "only LORA can be merged")
-    if not (adapter / WEIGHTS).is_file():
-        raise BadInput(adapter, f"it has no {WEIGHTS}", "save the adapter as safetensors")
+    if not (adapter / ADAPTER[1]).is_file():
+        raise BadInput(adapter, f"it has no {ADAPTER[1]}", "save the adapter as safetensors")

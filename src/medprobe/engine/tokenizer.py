@@ -8,14 +8,11 @@ import transformers
 from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
+from medprobe.core.checkpoints import VOCABULARIES, files_of, matching
 from medprobe.core.errors import BadInput
 from medprobe.engine.configuration import first_line, listed, read_config, read_object
 
 VOCABULARY: Final = "vocab.txt"
-TOKENIZERS: Final = (  # a checkpoint has at least one of these files
-    *("tokenizer.json", VOCABULARY, "merges.txt"),
-    *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
-)
 SHARE: Final = 0.5  # of a model's embeddings that its tokenizer must use, to be its own
 BERT_NORMALIZER: Final = {  # setting of a tokenizer → its name in tokenizer.json
     "do_lower_case": "lowercase",
@@ -35,12 +32,12 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         BadInput: There is none, or one that is not the model's: with ids that the model does not
             embed, or for a few of its embeddings.
     """
-    files = [folder / name for name in TOKENIZERS if (folder / name).is_file()]
+    files = tokenizer_files(folder)
     if empty := next((file for file in files if not file.stat().st_size), None):
         raise BadInput(empty, "empty", "fetch the checkpoint again")
     if not files:
         remedy = "fetch the checkpoint again, with its tokenizer"
-        raise BadInput(folder, f"no tokenizer: none of {', '.join(TOKENIZERS)}", remedy)
+        raise BadInput(folder, f"no tokenizer: none of {', '.join(VOCABULARIES)}", remedy)
     settings = folder / "tokenizer_config.json"
     said = read_object(settings) if settings.is_file() else {}
     path = folder / "tokenizer.json"
@@ -69,6 +66,12 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     if tokenizer.pad_token is None:  # any token will do: padding is hidden, or behind all else
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     return tokenizer
+
+
+def tokenizer_files(folder: Path) -> list[Path]:
+    """Return the files that hold a tokenizer's vocabulary."""
+    names = files_of(folder)
+    return [folder / name for pattern in VOCABULARIES for name in matching(names, [pattern])]
 
 
 def special_tokens(tokenizer: Any) -> list[str]:

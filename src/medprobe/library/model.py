@@ -12,6 +12,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.backends.finder import find_kinds, find_tokenizer
 from medprobe.core.answers import with_hits
+from medprobe.core.checkpoints import parse_hub_name
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision
 from medprobe.core.progress import print_above
@@ -276,6 +277,9 @@ def load(
         folder = Path(copy.name)
         return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed, _copy=copy)
     if not folder.is_dir():
+        if parse_hub_name(str(path_or_hub)) is None:
+            remedy = "give a checkpoint's folder, or a model's name"
+            raise BadInput(path_or_hub, "no such folder, and no name on the hub", remedy)
         folder = hub.fetch_snapshot(HubModel(hub=str(path_or_hub), revision=revision), offline)
     return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed)
 

@@ -1,29 +1,22 @@
-"""Checkpoints of the model hub, and which of a checkpoint's files are needed."""
+"""Checkpoints of the model hub: what medprobe needs of them, whole, in the hub's local cache."""
 
 import re
 from pathlib import Path
 from typing import Any, Final
 
+from medprobe.core.checkpoints import ADAPTER, CONFIG, NotOnHub, describe_other, lacking, needed
 from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel
 
-WEIGHTS: Final = ("model*.safetensors", "model.safetensors.index.json")
-OLD_WEIGHTS: Final = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
-DESCRIPTION: Final = (  # configuration and tokenizer, and nothing else: no code, no other framework
-    *("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"),
-    *("special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt"),
-    "chat_template.jinja",
-    *("spiece.model", "sentencepiece.bpe.model", "tokenizer.model"),
-)
-ADAPTER: Final = ("adapter_config.json", "adapter_model.safetensors")  # as PEFT writes them
 CREDENTIALS: Final = re.compile(r"//[^/@\s]+@")  # in an address
 HUB_WAIT: Final = 5  # seconds for the hub's first answer
 
 
 def fetch_snapshot(model: HubModel, offline: bool) -> Path:
-    """Find a hub model in the hub's local cache, or download it.
+    """Find a hub model in the hub's local cache, or download what is missing of it.
 
-    One quick request comes before the download, so that a machine without a network fails at once.
+    One quick request comes before the download, so that a machine without a network fails at once,
+    or takes the copy in the cache where that is whole.
 
     Args:
         model: the hub's name, and a revision if it is pinned.
@@ -33,37 +26,64 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
         The folder in the cache.
 
     Raises:
-        BadInput: the model is not in the cache while working offline, is gated, or cannot be
-            downloaded.
+        NotOnHub: there is no such model, it cannot be downloaded, or the cache does not have it
+            while working offline.
+        BadInput: it is gated, or holds no checkpoint.
     """
-    from huggingface_hub import HfApi, constants, snapshot_download
-    from huggingface_hub.errors import GatedRepoError
+    from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
 
-    name = model.hub
-    cached = _cached(name, model.revision)
-    if cached is not None:
-        return cached
+    name, revision = model.hub, model.revision
+    cached = _cached(name, revision)
+    lost = lacking(cached) if cached else []
     if offline or constants.HF_HUB_OFFLINE:
-        raise BadInput(
-            name, "not in the hub's local cache, and working offline", "fetch it while online"
-        )
+        if cached and not lost:
+            return cached
+        if not cached:
+            problem = "not in the hub's local cache, and working offline"
+            raise NotOnHub(name, problem, "fetch it while online")
+        problem = f"its copy in the hub's local cache lacks {', '.join(lost)}, and working offline"
+        raise BadInput(name, problem, "fetch it while online")
     try:
-        # Asked for the files first: of a checkpoint in both formats only safetensors are fetched.
-        info: Any = HfApi().model_info(name, revision=model.revision, timeout=HUB_WAIT)
-        files = [file.rfilename for file in info.siblings or []]
-        safe = any(file.endswith(".safetensors") and "/" not in file for file in files)
-        patterns = [*DESCRIPTION, *ADAPTER, *(WEIGHTS if safe else OLD_WEIGHTS)]
-        return Path(snapshot_download(name, revision=info.sha, allow_patterns=patterns))
-    except GatedRepoError as error:
+        info: Any = HfApi().model_info(name, revision=revision, timeout=HUB_WAIT)
+    except Exception as error:  # of the hub's client and of several libraries below it
+        if cached and not lost:
+            return cached
+        raise _refusal(name, error) from error
+    names = [file.rfilename for file in info.siblings or []]
+    if other := describe_other(names):
+        raise BadInput(name, f"it holds {other[0]}", other[1])
+
+    def read(file: str) -> str:
+        return Path(hf_hub_download(name, file, revision=info.sha)).read_text(encoding="utf-8")
+
+    try:
+        files = needed(names, read)
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=files))
+    except BadInput as error:
+        raise BadInput(name, str(error)) from error
+    except Exception as error:
+        raise _refusal(name, error) from error
+    if lost := [file for file in files if not (folder / file).is_file()]:
+        raise BadInput(name, f"the hub lacks its {', '.join(lost)}", "choose another checkpoint")
+    return folder
+
+
+def _refusal(name: str, error: Exception) -> BadInput:
+    """Return the error for what the hub or the network refuses."""
+    from huggingface_hub import constants
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if isinstance(error, GatedRepoError):
         page = without_secrets(f"{constants.ENDPOINT}/{name}")
         problem = "gated: only users who accepted its licence can download it"
         remedy = f"accept it at {page}, and set HF_TOKEN to a token of your account"
-        raise BadInput(name, problem, remedy) from error
-    except Exception as error:  # of the hub's client and of several libraries below it
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        remedy = "check its name and the network, or give a folder instead"
-        problem = f"cannot be downloaded from the hub: {without_secrets(reason)}"
-        raise BadInput(name, problem, remedy) from error
+        return BadInput(name, problem, remedy)
+    if isinstance(error, RepositoryNotFoundError):
+        problem = "the hub has no such model, or keeps it from you"
+        return NotOnHub(name, problem, "check its name, or set HF_TOKEN if it is private")
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    remedy = "check its name and the network, or give a folder instead"
+    return NotOnHub(name, f"cannot be downloaded from the hub: {without_secrets(reason)}", remedy)
 
 
 def without_secrets(text: str) -> str:
@@ -80,24 +100,11 @@ def without_secrets(text: str) -> str:
 
 
 def _cached(name: str, revision: str | None) -> Path | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    """Return the folder of a revision in the hub's local cache, which may lack files."""
+    from huggingface_hub import try_to_load_from_cache
 
-    try:
-        folder = Path(snapshot_download(name, revision=revision, local_files_only=True))
-    except (LocalEntryNotFoundError, ValueError):
-        return None
-    is_complete = ((folder / "config.json").is_file() and find_weights(folder)) or match_files(
-        folder, ADAPTER
-    )
-    return folder if is_complete else None
-
-
-def match_files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """The files of a folder that match one of the patterns, sorted."""
-    return sorted(file for pattern in patterns for file in folder.glob(pattern))
-
-
-def find_weights(folder: Path) -> list[Path]:
-    """The files of a checkpoint's weights: safetensors, or the older format if there are none."""
-    return match_files(folder, WEIGHTS) or match_files(folder, OLD_WEIGHTS)
+    for file in (CONFIG, ADAPTER[0]):
+        path = try_to_load_from_cache(name, file, revision=revision)
+        if isinstance(path, str):
+            return Path(path).parent
+    return None

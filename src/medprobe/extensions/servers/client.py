@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from medprobe.core.errors import BadInput, quoting
 from medprobe.core.parts import fingerprint
 from medprobe.engine.load import token_counter
-from medprobe.engine.tokenizer import TOKENIZERS
+from medprobe.engine.tokenizer import tokenizer_files
 from medprobe.extensions.servers.settings.servers import ServerParams
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class Client:
         """
         params = self.params
         url = hashlib.sha256(params.url.rstrip("/").encode()).hexdigest()
-        files = [params.tokenizer / name for name in TOKENIZERS] if params.tokenizer else []
+        files = tokenizer_files(params.tokenizer) if params.tokenizer else []
         return {
             **{"name": self.name, "url.sha256": url, "model": params.model, "extra": params.extra},
-            "tokenizer": fingerprint(file for file in files if file.is_file()) if files else None,
+            "tokenizer": fingerprint(files) if files else None,
         }
 
     def post(self, path: str, body: Body) -> Body:

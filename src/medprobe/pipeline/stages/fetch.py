@@ -6,12 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from medprobe.backends import read_plugin_model
+from medprobe.core.checkpoints import ADAPTER, files_of, needed_of
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
 from medprobe.core.progress import show_progress
 from medprobe.engine import formats
-from medprobe.engine.configuration import ADAPTER
 from medprobe.engine.formats import merge
 from medprobe.engine.inspection import inspect
 from medprobe.engine.tokenizer import write_lower_case
@@ -69,11 +69,11 @@ def _copy(
         with replacing(out) as folder:
             shutil.copytree(source, folder)
         return
-    files = [*hub.match_files(source, hub.DESCRIPTION), *hub.find_weights(source)]
     with replacing(out) as folder:
         folder.mkdir()
-        for file in files:
-            shutil.copyfile(file, folder / file.name)
+        for name in {*needed_of(source)} & {*files_of(source)} - {*ADAPTER}:
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source / name, folder / name)
         try:
             kinds = inspect(folder).kinds
             if lower_case:
@@ -81,7 +81,7 @@ def _copy(
         except BadInput as error:
             raise BadInput(source, str(error).removeprefix(f"{folder}: ")) from None
         _check_kind(source, kind, kinds)
-        if adapter or (source / ADAPTER).is_file():
+        if adapter or (source / ADAPTER[0]).is_file():
             merge(folder, adapter or source)
 
 
