@@ -11,7 +11,7 @@ from huggingface_hub import constants
 from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
 from helpers import FolderOf
-from helpers.hub import COMMIT, hub
+from helpers.local_hub import COMMIT, hub
 from medprobe.core.checkpoints import DESCRIPTION, matching, needed_of
 from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel
