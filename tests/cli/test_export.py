@@ -102,7 +102,7 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
 def test_latex_is_well_formed(page_results: Results) -> None:
     """As many cells in each row as columns, braces and environments closed, and nothing that TeX
     takes for a command."""
-    lines = {("made_up", False): 3, ("made_up", True): 5}
+    lines = {("made_up", False): 3, ("made_up", True): 6}
     for view, every in itertools.product(("made_up", "leaderboard"), (False, True)):
         text = export(page_results, view, "latex", every=every)
         assert re.findall(r"\\(begin|end){(\w+)}", text) == [
@@ -113,7 +113,7 @@ def test_latex_is_well_formed(page_results: Results) -> None:
         ]
         columns = len(re.findall(r"\\begin{tabular}{(l?r+)}", text)[0])
         body = [line for line in text.splitlines() if line.endswith(r"\\")]
-        assert len(body) == lines.get((view, every), 4)
+        assert len(body) == lines.get((view, every), 5)
         assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in body} == {columns}
         assert text.count("{") == text.count("}")
         assert not re.search(r"(?<!\\)[_%#]", text.replace("{%\n", "{\n"))
@@ -169,7 +169,11 @@ def test_the_command_prints_it(result_project: Path) -> None:
     as_markdown = CliRunner().invoke(main, [*plain, "--format", "markdown"]).output
     assert CliRunner().invoke(main, plain).output == as_markdown
     assert as_markdown.startswith("| model")
-    assert "| majority baseline |" in as_markdown and "not tested." in as_markdown
+    assert (
+        "| majority baseline " in as_markdown
+        and "| letters of the names |" in as_markdown
+        and "not tested." in as_markdown
+    )
     assert as_markdown.splitlines()[0].count("|") == 3, "a column a benchmark"
     both = CliRunner().invoke(main, [*plain, "--all"]).output
     assert both.splitlines()[0].count("|") == 4 and "by contrastive, %" in both
@@ -180,7 +184,11 @@ def test_the_first_number_comes_without_variants_and_controls(page_results: Resu
         json.loads(export(page_results, "made_up", "json", every=every)) for every in (False, True)
     )
     heads = {column["head"] for column in plain["columns"]}
-    assert heads == {"contrastive"} and "The majority baseline has" in plain["note"]
+    assert (
+        heads == {"contrastive"}
+        and "Without a model: majority baseline 20.0 %, letters of the names 20.0 %."
+        in plain["note"]
+    )
     more = {column["head"] for column in every["columns"]} - heads
     assert "contrastive:shuffled" in more and "majority" in more
     titled = export(page_results, "made_up", "markdown", "acc@10")

@@ -27,6 +27,9 @@ NAMED: dict[str, Any] = {  # what `project` has, as sections of params.yaml
     "methods": {"masked": {method: {"made_up": {}} for method in METHODS}},
 }
 NAMES = ["alba", "brena", "corvin", "a long name of some fever", "a very long name of an ailment"]
+CANDIDATES = pd.DataFrame(
+    [(name, f"C{i}", "", "full") for i, name in enumerate(NAMES)], columns=CANDIDATE_COLUMNS
+)
 
 
 def query(number: int, relation: str = "may_treat", subset: str = "full", answer: int = 0) -> tuple:
@@ -61,10 +64,8 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     rows = [query(i, r, answer=i % 5) for r in ("may_treat", "may_prevent") for i in range(10)]
     query_table = queries(*rows)
-    candidates = [(name, f"C{i}", "", "full") for i, name in enumerate(NAMES)]
-    table = pd.DataFrame(candidates, columns=CANDIDATE_COLUMNS)
     folder = Path("outputs/benchmarks/made_up")
-    BenchmarkTables(query_table, table, builder="medlama").write(folder)
+    BenchmarkTables(query_table, CANDIDATES, builder="medlama").write(folder)
     METADATA.write(Path("outputs/about/made_up.json"))
     for model, right in (("taught", 15), ("untaught", 1)):
         parts = [

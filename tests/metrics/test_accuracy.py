@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.toy_project import predictions, queries, query, ranked
+from helpers.toy_project import CANDIDATES, predictions, queries, query, ranked
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.plugins import find_plugins
-from medprobe.core.tables import ABOUT
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Scoring, catalog, find
 from medprobe.metrics.accuracy import by_answer, share_ties, values
 from medprobe.metrics.splits import bins, parts, times_read
@@ -157,10 +157,8 @@ def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
 def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
     query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
-    query_rows.drop(columns=["cluster", "answer", "first_answer"]).to_parquet(
-        tmp_path / "queries.parquet"
-    )
-    (tmp_path / ABOUT).write_text('{"builder": "toy", "normalise": "exact"}')
+    query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer"])
+    BenchmarkTables(query_rows, CANDIDATES).write(tmp_path)
     table = predictions(
         *(
             ranked(f"full-{name}", "x", "", replicate)
@@ -205,8 +203,7 @@ def test_prompts_without_their_subject_are_a_part(tmp_path: Path) -> None:
         "full-may_treat-0": "subject:named",
         "full-may_treat-1": "subject:absent",
     }  # `hard` has none of the other kind
-    query_table.to_parquet(tmp_path / "queries.parquet")
-    (tmp_path / ABOUT).write_text('{"builder": "toy", "normalise": "exact"}')
+    BenchmarkTables(query_table, CANDIDATES).write(tmp_path)
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", "."))
     scores = find("accuracy").score(table, tmp_path, FEW)["default"]
     assert scores["full/subject:named"]["micro"]["acc_at_1"]["value"] == 1
@@ -231,8 +228,7 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
 
 def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
     query_table = queries(query(0, answer=0), query(1, answer=4))
-    query_table.to_parquet(tmp_path / "queries.parquet")
-    (tmp_path / ABOUT).write_text('{"builder": "toy", "normalise": "exact"}')
+    BenchmarkTables(query_table, CANDIDATES).write(tmp_path)
     table = predictions(ranked("full-may_treat-0", "x"))
     scores = find("accuracy").score(table, tmp_path, FEW)["default"]
     assert scores["full/answer-length:1-10"]["micro"]["acc_at_1"]["value"] == 1

@@ -38,7 +38,7 @@ from medprobe.tracking import runs
 PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
 SCORES = Path("metrics/scores/taught/contrastive.json")
 TABLE = PREDICTIONS / "taught/contrastive/made_up.parquet"
-GUESSES = {"baseline": {"chance": 0.2, "majority": 0.2, "random_answer": 0.2}}
+GUESSES = {"baseline": {"chance": 0.2, "letters": 0.2, "majority": 0.2, "random_answer": 0.2}}
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_where_params_name_no_predictions_the_first_on_disk_is_reported(
 def test_baselines_are_scored_beside_the_models() -> None:
     """Of the five answers of ten queries each is right for two."""
     score(PARAMS)
-    for name, value in (("majority", 0.2), ("random_answer", 0.2), ("chance", 0.2)):
+    for name, value in GUESSES["baseline"].items():
         [variants] = json.loads((SCORES.parents[1] / f"baseline/{name}.json").read_text()).values()
         assert variants["default"]["full"]["macro"]["acc_at_1"]["value"] == pytest.approx(value)
     assert not list(PREDICTIONS.glob("baseline"))

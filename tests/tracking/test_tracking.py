@@ -190,9 +190,11 @@ def test_a_damaged_store_stops_no_stage(store: Path, capsys: pytest.CaptureFixtu
         track(PARAMS)
 
 
-def test_the_majority_baseline_is_a_run_and_the_distance_to_the_best_a_column(store: Path) -> None:
+def test_baselines_are_runs_and_the_distance_to_the_best_a_column(store: Path) -> None:
     places.SUMMARY.parent.mkdir(parents=True, exist_ok=True)
-    places.SUMMARY.write_text('{"made_up": {"baseline": {"majority": 0.2, "chance": 0.1}}}')
+    places.SUMMARY.write_text(
+        '{"made_up": {"baseline": {"majority": 0.2, "letters": 0.3, "chance": 0.1}}}'
+    )
     track(PARAMS)
     client = connect()
     pages.addresses(client, "")
@@ -202,6 +204,7 @@ def test_the_majority_baseline_is_a_run_and_the_distance_to_the_best_a_column(st
     listing = client.search_runs([every.experiment_id], view["searchFilter"], order_by=order)
     assert [(run.info.run_name, run.data.metrics["main_made_up"]) for run in listing] == [
         ("taught · all", pytest.approx(0.75)),
+        ("baseline · letters", 0.3),
         ("baseline · majority", 0.2),
         ("untaught · all", pytest.approx(0.05)),
     ]

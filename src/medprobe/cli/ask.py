@@ -42,7 +42,8 @@ from medprobe.library.probing import (
 )
 from medprobe.methods import Method
 from medprobe.metrics import Scoring
-from medprobe.metrics.baselines import MAJORITY, RANKED, majority
+from medprobe.metrics.baselines import LETTERS, MAJORITY, RANKING, SHOWN, majority
+from medprobe.metrics.letters import RANKED, letters
 from medprobe.metrics.pairs import with_controls
 from medprobe.metrics.results import (
     COMPARISON,
@@ -273,9 +274,10 @@ def run(
     """Probe a model on a benchmark, and print a headline and the means over relations.
 
     The headline is the main metric, next to its control, such as the model's answers to other
-    subjects, and the majority baseline. `limit` queries are drawn by the seed, evenly over
-    relations and subsets. With `every`, the parts of subsets and the means over queries are printed
-    as well. Without a method, one that ranks candidates and serves the model is taken.
+    subjects, and two baselines: the majority and the letters of the names. `limit` queries are
+    drawn by the seed, evenly over relations and subsets. With `every`, the parts of subsets and the
+    means over queries are printed as well. Without a method, one that ranks candidates and serves
+    the model is taken.
 
     Raises:
         BadInput: for an unknown model, method, benchmark or file.
@@ -285,7 +287,9 @@ def run(
     method = method or _choose_method(model, "rank")
     if limit is not None:
         tables = replace(whole, queries=draw_queries(whole.queries, limit, params.seed))
-    constant = majority(whole, RANKED, tables) if metadata.ranks_answers else pd.DataFrame()
+    beside = {}  # the majority is counted on all queries, not only on those drawn
+    if metadata.ranks_answers:
+        beside = {MAJORITY: majority(whole, RANKED, tables), LETTERS: letters(tables)}
     scoring = Scoring.for_model(model.folder, metadata, params)
     prober = _prober(model, method, benchmark, params)
     model.check_texts(tables)
@@ -295,27 +299,37 @@ def run(
     scores = score(predictions, tables, prober.METRIC, scoring, out)
     rows = pd.DataFrame(to_rows({"": scores}, name, method), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
-    majority_rows = pd.DataFrame(columns=COMPARISON)
-    if len(constant):  # counted on all queries, not only on those drawn
-        scores = score(constant, tables, "accuracy", scoring)
-        majority_rows = pd.DataFrame(to_rows({"": scores}, BASELINE, MAJORITY), columns=COMPARISON)
+    baseline_rows = pd.DataFrame(
+        [
+            row
+            for baseline, ranked in beside.items()
+            if len(ranked)
+            for row in to_rows({"": score(ranked, tables, RANKING, scoring)}, BASELINE, baseline)
+        ],
+        columns=COMPARISON,
+    )
     tests = compare_variants(predictions, tables, prober.METRIC, scoring, (name, method))
     controlled = with_controls(tests)
     if as_json:
         if not every:
-            rows, majority_rows = _main(rows), _main(majority_rows)
+            rows, baseline_rows = _main(rows), _main(baseline_rows)
         metric = primary_metric(rows, metadata)
         main = select_systems(controlled, main_variants(rows))
         above = select(main, metric=metric).assign(p=main["p_holm"])
         columns = ["subset", "metric", "control", "difference", "p"]
         content = {
             "numbers": rows.drop(columns="std").to_dict("records"),
-            "majority": majority_rows.drop(columns="std").to_dict("records"),
+            **{
+                baseline: select(baseline_rows, method=baseline)
+                .drop(columns="std")
+                .to_dict("records")
+                for baseline in SHOWN
+            },
             "above_control": above[columns].to_dict("records"),
         }
         print(to_json(content))
         return
-    print(_headline(rows, metadata, controlled, majority_rows))
+    print(_headline(rows, metadata, controlled, baseline_rows))
     rows = rows if every else _main(rows)
     _print_rows(without_repeats(rows))
 
@@ -352,9 +366,9 @@ def _main(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _headline(
-    rows: pd.DataFrame, metadata: Metadata, controlled: pd.DataFrame, majority_rows: pd.DataFrame
+    rows: pd.DataFrame, metadata: Metadata, controlled: pd.DataFrame, baseline_rows: pd.DataFrame
 ) -> str:
-    """The main metric of each whole subset by the main variant, beside control and majority."""
+    """The main metric of each whole subset by the main variant, beside control and baselines."""
     metric = primary_metric(rows, metadata)
     title = find_metric(metric).title
     lines = []
@@ -372,8 +386,8 @@ def _headline(
             about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
             line += f"; {control_title(found.control)} "
             line += f"{format_value(metric, row.value - gap)} ({about})"
-        for constant in select(majority_rows, **keys, relation=MEAN).itertuples():
-            line += f"; {TITLES[MAJORITY]} {format_value(metric, constant.value)}"
+        for baseline in select(baseline_rows, **keys, relation=MEAN).itertuples():
+            line += f"; {TITLES[baseline.method]} {format_value(metric, baseline.value)}"
         lines.append(line)
     return "\n".join(lines)
 

@@ -17,7 +17,7 @@ from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE
 from medprobe.library.project import Results
 from medprobe.metrics import catalog
-from medprobe.metrics.baselines import MAJORITY
+from medprobe.metrics.baselines import LETTERS, MAJORITY, SHOWN
 from medprobe.metrics.results import (
     comparable,
     is_control,
@@ -57,6 +57,7 @@ LATEX: Final = {
     "‡": r"$^\ddagger$",
 }
 PARTLY_TESTED: Final = " Not every model is tested against the best."
+NAMES: Final = {MAJORITY: "majority baseline", LETTERS: "letters of the names"}
 UNTESTED: Final = "There are no paired tests of these results."
 
 
@@ -94,13 +95,15 @@ def export(
         columns = list(_benchmark(results, *view.partition("/")[::2], metric, every))
         row = columns[0].rows.iloc[0]
         title = f"{about(row['metric']).title} on {row['benchmark']} ({row['subset']})."
-        constant = select(
-            results.comparison,
-            **{name: row[name] for name in ("benchmark", "subset", "metric")},
-            **{"relation": "macro", "model": BASELINE, "method": MAJORITY},
-        )
-        for value in () if every else constant["value"]:
-            title += f" The majority baseline has {format_value(row['metric'], value)}."
+        same = {name: row[name] for name in ("benchmark", "subset", "metric")}
+        rows = select(results.comparison, **same, relation="macro", model=BASELINE)
+        beside = dict(zip(rows["method"], rows["value"], strict=True))
+        named = [
+            f"{NAMES[name]} {format_value(row['metric'], beside[name])}"
+            for name in SHOWN
+            if name in beside
+        ]
+        title += f" Without a model: {', '.join(named)}." if named and not every else ""
     marks = UNTESTED if results.significance.empty else TESTED
     if all(column.is_best for column in columns):
         marks = ""
@@ -137,7 +140,7 @@ def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[
     for benchmark in sorted(results.comparison["benchmark"].unique()):
         metadata = results.benchmark(benchmark)
         own = select(results.comparison, benchmark=benchmark)
-        own = own[(own["model"] != BASELINE) | (own["method"] == MAJORITY)]
+        own = own[(own["model"] != BASELINE) | own["method"].isin(SHOWN)]
         rows = select(own, relation="macro")
         subset = subsets(rows, metadata)[0]
         name = primary_metric(rows, metadata)
@@ -147,7 +150,8 @@ def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
         head = f"{benchmark} ({subset}), {about(name).title}"
-        yield _column(results, head, order.drop_duplicates("model"), is_best=True)
+        is_first = ~order.assign(model=order.apply(_row_name, axis=1)).duplicated("model")
+        yield _column(results, head, order[is_first], is_best=True)
         if every:
             yield _column(results, f"{head} by {method}", order[order["method"] == method])
 
@@ -213,7 +217,8 @@ def _cells(columns: list[Column], cell: Callable[[Column, dict[str, Any]], str])
 
 
 def _row_name(row: dict[str, Any]) -> str:
-    return "majority baseline" if row["method"] == MAJORITY else str(row["model"])
+    is_named = row["model"] == BASELINE and row["method"] in NAMES
+    return NAMES[row["method"]] if is_named else str(row["model"])
 
 
 def _head(column: Column) -> str:

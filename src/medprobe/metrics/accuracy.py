@@ -18,6 +18,7 @@ from medprobe.core.answers import find_rule
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import lists_outranking, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics.letters import near_queries
 from medprobe.metrics.results import is_compared
 from medprobe.metrics.shuffled import shuffled_tests, shuffled_values
 from medprobe.metrics.splits import with_parts
@@ -63,13 +64,14 @@ class Accuracy(Scorer):
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score acc@k and what belongs to it, by subset, part of a subset and relation."""
         queries = read_queries(benchmark, scoring.cluster)
-        by_query = values(predictions, queries)
-        parts = with_parts(by_query, queries, scoring.facts)
+        by_query, near = values(predictions, queries), near_queries(benchmark)
+        parts = with_parts(by_query, queries, scoring.facts, near)
         scores = summarise(parts, scoring, self.METRICS)
         add_scores(scores, summarise(by_answer(by_query, queries), scoring))
         for rows, of_variant in _listed(by_query, predictions):
             shuffled = shuffled_values(rows, of_variant, queries, _rule(benchmark))
-            add_scores(scores, summarise(with_parts(shuffled, queries, scoring.facts), scoring))
+            parts = with_parts(shuffled, queries, scoring.facts, near)
+            add_scores(scores, summarise(parts, scoring))
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:

@@ -1,10 +1,12 @@
-"""What is reached without looking at a subject. It orients a reader, and is not tested.
+"""What is reached without a model.
 
 - `majority`: each relation's best constant list, counted on the benchmark and subset itself (a
   majority baseline: Cao et al. 2021, section 3; Zhong et al. 2021, section 4). At acc@1 nothing
   that ignores the subject can exceed it. It has seen the labels, which a model has not.
 - `random_answer`: a guess among the answers of the relation, all of them alike.
 - `chance`: a guess among the names that are ranked.
+- `letters`: the names that look most like the subject (`metrics.letters`). It alone looks at the
+  subject.
 
 Whether a model knows something about its subjects is tested against its own answers to other
 subjects (`core.shuffling`).
@@ -24,7 +26,8 @@ from medprobe.core.parts import code_fingerprint, fingerprint
 from medprobe.core.places import PARTS
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.accuracy import Accuracy
+from medprobe.metrics.accuracy import Accuracy, values
+from medprobe.metrics.letters import RANKED, TIES, near_queries, read_letters
 from medprobe.metrics.results import read_scores, write_scores
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
@@ -34,14 +37,15 @@ from medprobe.metrics.summary import (
     check_queries,
     read_queries,
     summarise,
+    weighted,
 )
 
 MAJORITY: Final = "majority"
 RANDOM_ANSWER: Final = "random_answer"
 CHANCE: Final = "chance"
-RANKED: Final = 10  # answers
-TIES: Final = 5  # names behind the last that equal it, as methods list them
-RANKING: Final = "accuracy"  # scores the majority, with all other scorers of its tables
+LETTERS: Final = "letters"
+SHOWN: Final = (MAJORITY, LETTERS)  # shown in the tables of models, too
+RANKING: Final = "accuracy"  # scores rankings, with all other scorers of their tables
 EXPECTED: Final = tuple(metric for metric in Accuracy.METRICS if metric.name.startswith("acc_at_"))
 
 
@@ -213,10 +217,11 @@ def score_baselines(folder: Path, scoring: Scoring) -> dict[str, Scores]:
     part = baselines_part(folder, scoring)
     if (scores := read_scores(part)) is None:
         tables = BenchmarkTables.read(folder)
-        ranked = majority(tables, RANKED)
-        scores = {MAJORITY: {}}
-        for scorer in metrics.scorers_of(RANKING) if len(ranked) else ():
-            add_scores(scores[MAJORITY], metrics.find(scorer).score(ranked, folder, scoring))
+        scores = {}
+        for name, ranked in ((MAJORITY, majority(tables, RANKED)), (LETTERS, read_letters(folder))):
+            scores[name] = {}
+            for scorer in metrics.scorers_of(RANKING) if len(ranked) else ():
+                add_scores(scores[name], metrics.find(scorer).score(ranked, folder, scoring))
         for name, table in ((RANDOM_ANSWER, random_answer(tables)), (CHANCE, chance(tables))):
             scores[name] = _average(table, folder, scoring) if len(table) else {}
         write_scores(scores, part)
@@ -227,6 +232,21 @@ def _average(expected: pd.DataFrame, folder: Path, scoring: Scoring) -> Scores:
     """Average expected accuracies by subset, part of a subset and relation, as accuracy does."""
     queries = read_queries(folder, scoring.cluster)
     check_queries(expected, queries)
-    values = expected.pivot_table(index=KEYS, columns="prediction", values="score").reset_index()
-    parts = with_parts(values.merge(queries[QUERY_KEYS], on="query_id"), queries, scoring.facts)
+    table = expected.pivot_table(index=KEYS, columns="prediction", values="score").reset_index()
+    table = table.merge(queries[QUERY_KEYS], on="query_id")
+    parts = with_parts(table, queries, scoring.facts, near_queries(folder))
     return summarise(parts, scoring, EXPECTED)
+
+
+def letters_values(folder: Path, scoring: Scoring) -> pd.DataFrame:
+    """The accuracy of each query by letters, to compare with that of a model's.
+
+    Args:
+        folder: the folder `outputs/benchmarks/<name>`.
+        scoring: how the benchmark's results are scored.
+
+    Returns:
+        The columns that `Scorer.paired` returns, in one variant without a name.
+    """
+    queries = read_queries(folder, scoring.cluster)
+    return weighted(values(read_letters(folder), queries, ties=False))

@@ -180,7 +180,7 @@ def to_rows(content: dict[str, Scores], model: str, method: str) -> Iterator[tup
     for benchmark, variants in content.items():
         for variant, subsets in variants.items():
             if model == BASELINE and is_shuffled(variant):
-                continue  # a baseline looks at no subject anyway
+                continue  # baselines orient, and have no control
             name = method if variant == "default" else f"{method}:{variant}"
             for subset, relations in subsets.items():
                 for relation, by_metric in relations.items():

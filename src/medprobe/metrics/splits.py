@@ -1,15 +1,15 @@
 """Parts of a subset that are scored by themselves.
 
 By the length of answers, by whether an answer is common in its relation, by whether the prompt
-contains its subject, by how often a fact was read, by the wording and kind of name in a family of
-queries.
+contains its subject, by whether the subject's letters find an answer, by how often a fact was read,
+by the wording and kind of name in a family of queries.
 
 A part is named `<subset>/<split>:<part>`, e.g. `full/answer-length:11-20`; a benchmark's own
 subsets have no slash.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from medprobe.core.tables import holds_subject
 
 FACT: Final = ["subject_cui", "relation", "object_cui"]
 LENGTHS: Final = (0, 10, 20, 30, 40)  # characters; Meng et al. 2022, section 5.1
+BLIND: Final = "letters:blind"  # a part
 TIMES: Final = (-1, 0, 1, 2, 4, 8, 16)  # how often the sample world's taught models read a fact
 
 
@@ -48,13 +49,16 @@ def first_number(name: str) -> float:
     return int(number[2]) + 0.5 * bool(number[1]) if number else float("inf")
 
 
-def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
+def parts(
+    queries: pd.DataFrame, facts: Path | None = None, near: Collection[str] | None = None
+) -> pd.DataFrame:
     """`query_id, part` of every query.
 
     By the mean length of its answers in characters, by whether one of them is common
     (`has_common_answer`), by whether the prompt contains the subject, by the wording and kind of
     name in a family and, where `facts` are given, by the number of times that a taught model has
-    read its best-read answer.
+    read its best-read answer. `letters:blind` are the queries that are not among those with an
+    answer `near` by letters, where these are given (`letters.near_queries`).
     """
     lengths = [float(np.mean([len(name) for name in names])) for names in queries["answers"]]
     by_length = pd.DataFrame(
@@ -66,6 +70,9 @@ def parts(queries: pd.DataFrame, facts: Path | None = None) -> pd.DataFrame:
     common = has_common_answer(queries).map({True: "answer:common", False: "answer:uncommon"})
     by_answer = pd.DataFrame({"query_id": queries["query_id"], "part": common})
     tables = [by_length, by_answer, _by_subject(queries)]
+    if near is not None:
+        blind = queries.loc[~queries["query_id"].isin(near), ["query_id"]]
+        tables.append(blind.assign(part=BLIND))
     if facts:
         tables.append(_by_times(queries, facts))
     if "family_id" in queries:
@@ -127,9 +134,12 @@ def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
 
 
 def with_parts(
-    values: pd.DataFrame, queries: pd.DataFrame, facts: Path | None = None
+    values: pd.DataFrame,
+    queries: pd.DataFrame,
+    facts: Path | None = None,
+    near: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """The rows of `values`, one a query, and again for each part that their query belongs to."""
-    part_rows = values.merge(parts(queries, facts), on="query_id")
+    part_rows = values.merge(parts(queries, facts, near), on="query_id")
     part_rows["subset"] = part_rows["subset"] + "/" + part_rows.pop("part")
     return pd.concat([values, part_rows], ignore_index=True)

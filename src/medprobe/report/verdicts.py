@@ -14,7 +14,7 @@ import pandas as pd
 from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
-from medprobe.metrics.baselines import MAJORITY, RANDOM_ANSWER
+from medprobe.metrics.baselines import LETTERS, MAJORITY, RANDOM_ANSWER
 from medprobe.metrics.pairs import controls
 from medprobe.metrics.results import CONTROLS, select
 from medprobe.metrics.significance import CHANCE, LEVEL, System
@@ -31,6 +31,7 @@ TITLES: Final = {
     CHANCE: "uniform chance",
     RANDOM_ANSWER: "a random answer of the relation",
     MAJORITY: "the majority baseline",
+    LETTERS: "the letters of the names",
 }
 UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
     "query_id": "clusters of names",
@@ -218,7 +219,7 @@ def control(results: PageData, system: pd.Series) -> Control | None:
 
 
 def baselines(results: PageData, system: pd.Series) -> dict[str, float]:
-    """Return what is reached without looking at subjects, by title: orientation, not tested.
+    """Return what is reached without a model, by title: orientation.
 
     Args:
         results: the tables of the page.

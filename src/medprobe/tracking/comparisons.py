@@ -16,7 +16,7 @@ from medprobe.core.parts import table_fingerprint
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import BASELINE, Metadata
 from medprobe.metrics import catalog
-from medprobe.metrics.baselines import MAJORITY
+from medprobe.metrics.baselines import LETTERS, MAJORITY, SHOWN
 from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import COMPARISON, select_main
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
@@ -29,9 +29,13 @@ EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
     "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
     "metric, under the model's best method, which favours models that more methods probed. A model "
-    "has none where no method gave it that metric. `means.csv` has all methods. The run "
-    "`baseline · majority` has each benchmark's majority baseline."
+    "has none where no method gave it that metric. `means.csv` has all methods. The runs "
+    "`baseline · majority` and `baseline · letters` are reached without a model."
 )
+ABOUT_BASELINES: Final = {
+    MAJORITY: "Each relation's best constant list of answers.",
+    LETTERS: "The names whose letters are most like the subject's.",
+}
 LOGGED: Final = ("difference", "p")
 
 
@@ -50,23 +54,24 @@ def results(single: Sequence[PendingRun], params: Params) -> list[PendingRun]:
         own = [result for result in single if result.model == model]
         content = partial(_means, model, own, params)
         entries.append(PendingRun(EVERY, model, "all", make_key(own), content, about=ABOUT_EVERY))
-    if (values := _majority()) and single:
-        key = make_key([], values)
-        content = partial(Content, values, note="Each relation's best constant list of answers.")
-        entries.append(PendingRun(EVERY, BASELINE, MAJORITY, key, content, about=ABOUT_EVERY))
+    for name in SHOWN if single else ():
+        if values := _baseline(name):
+            content = partial(Content, values, note=ABOUT_BASELINES[name])
+            key = make_key([], values)
+            entries.append(PendingRun(EVERY, BASELINE, name, key, content, about=ABOUT_EVERY))
     for section in find_sections():
         entries += section.runs(single, params)
     return entries
 
 
-def _majority() -> dict[str, float]:
-    """The majority baseline of each benchmark that has one, as a model's values of `_means`."""
+def _baseline(baseline: str) -> dict[str, float]:
+    """A baseline of each benchmark that has it, as a model's values of `_means`."""
     summary = json.loads(places.SUMMARY.read_text("utf-8")) if places.SUMMARY.is_file() else {}
     by_benchmark = {name: models.get(BASELINE, {}) for name, models in summary.items()}
     return {
-        word(f"{MAIN}{name}"): values[MAJORITY]
+        word(f"{MAIN}{name}"): values[baseline]
         for name, values in by_benchmark.items()
-        if MAJORITY in values
+        if baseline in values
     }
 
 

@@ -16,6 +16,7 @@ from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import BASELINE, Metadata, count_rows, result_names
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.baselines import baselines_part, score_baselines
+from medprobe.metrics.letters import letters_part
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
@@ -71,9 +72,10 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     used = [*parts.values()]
     for benchmark in sorted(name for name, about in metadata.items() if about.ranks_answers):
         scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
-        by_name = score_baselines(places.BENCHMARKS / benchmark, scoring)
+        folder = places.BENCHMARKS / benchmark
+        by_name = score_baselines(folder, scoring)
         results += [(BASELINE, name, benchmark, of_name) for name, of_name in by_name.items()]
-        used.append(baselines_part(places.BENCHMARKS / benchmark, scoring))
+        used += [baselines_part(folder, scoring), letters_part(folder)]
     record_used("scores", used)
     for model, method, benchmark, table_scores in results:
         scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores

@@ -1,0 +1,127 @@
+"""What a subject's letters alone find: a ranking without a model, a prompt or a relation.
+
+Many answers look like their subject ("Gastric Ulcer" has the site "Gastric Tissue"), and who ranks
+names by their letters finds these without knowing a fact (Poerner et al. 2020, LAMA-UHN). What a
+model finds beyond is knowledge: of the queries whose answers are not near by letters.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+
+from medprobe.core.answers import find_rule, with_hits
+from medprobe.core.benchmark_statistics import KS, ranked_names
+from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute, part_path
+from medprobe.core.places import BENCHMARKS, PARTS
+from medprobe.core.tables import SLOT, BenchmarkTables
+
+NEAR: Final = 100  # names, and at most half of those that are ranked
+RANKED: Final = max(KS)  # names
+TIES: Final = 5  # names behind the last that equal it, as methods list them
+LETTERS: Final = (3, 4)  # of a run within a word
+BLOCK: Final = 100  # subjects compared at a time: memory grows with their number times the names'
+DIGITS: Final = 9  # cosines this close are equal
+
+
+def letters(tables: BenchmarkTables) -> pd.DataFrame:
+    """Rank the names of a benchmark by the cosine of their letters with those of the subject.
+
+    A text's vector holds the tf-idf of its runs of three and four characters within words, in lower
+    case. Equal cosines go by name. A query without a subject is compared by its prompt.
+
+    Returns:
+        A prediction table with a column `near`: whether an answer is among the 100 nearest names,
+        or the nearest half of fewer than 200. A name that shares no run is never near.
+    """
+    by_names: dict[tuple[str, ...], list[pd.DataFrame]] = {}
+    for _, queries, candidates in tables.subsets():
+        ranked = ranked_names(tables, queries, candidates)
+        for relation, rows in queries.groupby("relation"):
+            by_names.setdefault(tuple(sorted(ranked[str(relation)])), []).append(rows)
+    rule = find_rule(tables.normalise)
+    rows = [
+        row
+        for names, parts in by_names.items()
+        if names
+        for row in _rank(pd.concat(parts), names, rule)
+    ]
+    columns = ["query_id", "rank", "prediction", "score", "near"]
+    table = pd.DataFrame(rows, columns=columns).assign(variant="", replicate="")
+    return with_hits(table, tables)
+
+
+def _rank(
+    queries: pd.DataFrame, names: Sequence[str], rule: Callable[[str], str]
+) -> Iterator[tuple[str, int, str, float, bool]]:
+    """The rows of queries whose names to rank are the same."""
+    from sklearn.feature_extraction.text import TfidfVectorizer  # which takes a second
+
+    runs = TfidfVectorizer(analyzer="char_wb", ngram_range=LETTERS)
+    of_names = runs.fit_transform(names).T.tocsr()
+    prompts = queries["prompt"].str.replace(SLOT, " ", regex=False)
+    codes, texts = pd.factorize(queries["subject"].where(queries["subject"] != "", prompts))
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(rule(name), []).append(place)
+    nearest = [*_nearest(runs.transform(texts), of_names)]
+    most = min(NEAR, len(names) // 2)
+    for code, query, answers in zip(codes, queries["query_id"], queries["answers"], strict=True):
+        order, cosines = nearest[code]
+        found = {*order[:most][cosines[:most] > 0]}
+        near = any(place in found for text in answers for place in places.get(rule(text), ()))
+        listed = RANKED + (cosines[RANKED:] == cosines[RANKED - 1 : RANKED]).sum()
+        for rank in range(1, min(listed, RANKED + TIES, len(order)) + 1):
+            yield query, rank, names[order[rank - 1]], float(cosines[rank - 1]), near
+
+
+def _nearest(of_texts: csr_matrix, of_names: csr_matrix) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The places of each text's nearest names and their cosines, best first, equal ones by place.
+
+    Both are columns of runs, of texts [texts, runs] and of names [runs, names].
+    """
+    for start in range(0, of_texts.shape[0], BLOCK):
+        block = (of_texts[start : start + BLOCK] @ of_names).toarray().round(DIGITS)
+        count = min(NEAR, block.shape[1])
+        edges = np.partition(block, -count)[:, -count]
+        for cosines, edge in zip(block, edges, strict=True):
+            pool = np.flatnonzero(cosines >= edge)
+            order = pool[np.argsort(-cosines[pool], kind="stable")][:count]
+            yield order, cosines[order]
+
+
+def letters_key(folder: Path) -> list[str]:
+    """All that the ranking of the benchmark in `folder` follows from."""
+    return ["letters", fingerprint(sorted(folder.glob("*.parquet"))), code_fingerprint(__name__)]
+
+
+def letters_part(folder: Path) -> Path:
+    """Where the ranking of a project's benchmark is kept."""
+    return part_path(PARTS, letters_key(folder))
+
+
+def read_letters(folder: Path) -> pd.DataFrame:
+    """Rank the names of the benchmark in `folder`; in a project, once (in outputs/parts)."""
+
+    def compute() -> pd.DataFrame:
+        return letters(BenchmarkTables.read(folder))
+
+    if folder.parent == BENCHMARKS:
+        return load_or_compute(PARTS, letters_key(folder), compute)
+    return compute()
+
+
+def near_queries(folder: Path) -> frozenset[str]:
+    """The queries of a benchmark that have an answer near by letters; the others are blind."""
+    stamps = [(file.stat().st_mtime_ns, file.stat().st_size) for file in folder.glob("*.parquet")]
+    return _near_queries(folder, Path.cwd(), tuple(sorted(stamps)))
+
+
+@lru_cache(maxsize=64)
+def _near_queries(folder: Path, _project: Path, _stamps: tuple[tuple[int, int], ...]) -> frozenset:
+    table = read_letters(folder)
+    return frozenset(table.loc[table["near"], "query_id"])
