@@ -12,7 +12,6 @@ from helpers import ROOT
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.gate import suites
-from medprobe.gate.leaks import Diseases
 from medprobe.gate.run import run
 from medprobe.papers.diskne import mednli
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
@@ -20,6 +19,7 @@ from medprobe.papers.diskne.benchmarks.diskne import DISEASES, candidates
 from medprobe.papers.diskne.benchmarks.diskne.negatives import replace_disease
 from medprobe.papers.diskne.benchmarks.diskne.splits import Match, split, touched
 from medprobe.papers.diskne.concepts import Hierarchy
+from medprobe.sources.forms import Forms
 from papers.diskne import diskne_world
 from sources.test_rrf import RELATION, write
 
@@ -399,7 +399,7 @@ def test_splits_equal_the_rule_read_out(
             texts = [row["premise"], row["full_hypothesis"], row["hypothesis"]]
             family = {target: names, **below.get(target, {})}
             every = [name for of_one in family.values() for name in of_one]
-            named = any(map(Diseases((name, target) for name in every).find, texts))
+            named = any(map(Forms((name, target) for name in every).diseases, texts))
             if match == "substrings":
                 named = any(name.lower() in row["premise"].lower() for name in every)
             again = " ".join(row["premise"].lower().split()) in premises

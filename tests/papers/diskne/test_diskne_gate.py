@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers import ROOT, FolderOf
 from medprobe.core.errors import BadInput
@@ -21,7 +23,10 @@ from medprobe.gate import suites as suite_files
 from medprobe.gate.checks import Context
 from medprobe.papers.diskne.benchmarks import diskne, diskne_released
 from medprobe.papers.diskne.expectations.diskne import expect_texts_to_name_their_diseases
+from medprobe.papers.diskne.leaks import NAMED, NEARLY, find_leaks
 from medprobe.pipeline.stages.validate import validate
+from medprobe.sources import forms
+from medprobe.sources.forms import Forms
 from papers.diskne import diskne_world, released_diskne_world
 
 EXPECTATIONS = ROOT / "expectations"
@@ -155,7 +160,7 @@ def surface_form(tables: Tables) -> None:
     ]
     examples.loc[row_index, "full_hypothesis"] = "He has the Dutch bug ."
     examples.loc[row_index, ["start", "end"]] = [11, 20]
-    _put_premise(tables, _trained(tables, "C0000004"), "Known dutch bugs.")
+    _put_premise(tables, _trained(tables, "C0000004"), "Known DUTCH-bug.")
 
 
 def name_that_the_builder_forgot(tables: Tables) -> None:
@@ -191,6 +196,93 @@ def test_a_planted_fault_is_caught_and_named(
     assert set(failed) == types
     rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
     assert re.search(message, " ".join(rows))
+
+
+@pytest.mark.parametrize(
+    ("form", "how"),
+    [
+        ("Known Cilund-DYSTROPHY, stable", {NAMED}),
+        ("Cilund muscular dystrophy", {NEARLY}),  # a word between
+        ("a dystrophy of type Cilund", {NEARLY}),  # another order, over a word
+        ("Cilund dystr. since 1998", {NEARLY}),  # clipped
+        ("known Cilund's", set()),  # the eponym alone can be another disease
+        ("Seen by Dr Cilund. No dystrophy", set()),
+        ("h/o MI", {NAMED}),
+        ("the mi is", set()),
+        ("macildundystrophyx", set()),
+    ],
+)
+def test_the_naive_search_tells_names_from_near_names(form: str, how: set[str]) -> None:
+    names = [("Cilund dystrophy", "C1"), ("MI", "C2"), ("B", "C3")]
+    assert {found for found, *_ in find_leaks(form, names)} == how
+
+
+PIECES = [
+    *(
+        "MI",
+        "mi",
+        "CLD",
+        "cld",
+        "s",
+        "'s",
+        "\u2019s",
+        "_",
+        "-",
+        " ",
+        " ",
+        " ",
+        ", ",
+        "/",
+        ".",
+        "of",
+    ),
+    *("kidney", "disease", "diseases", "stenos", "is", "es", "ies", "y", "ic", "al", "dystroph"),
+    *("\u00a0", "ß", "A", "8", "µ", " and ", "<b>"),
+]
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=9).map("".join)
+
+
+@settings(max_examples=500)
+@given(st.lists(TEXTS, max_size=5), TEXTS)
+def test_the_gate_stops_at_nothing_that_the_builder_keeps(names: list[str], text: str) -> None:
+    """Where it did, it would stop sound tables."""
+    pairs = [(name, str(number)) for number, name in enumerate(names)]
+    named = {cui for how, _, cui in find_leaks(text, pairs) if how == NAMED}
+    assert named <= Forms(pairs).diseases(text)
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [{"fold": str}, {"readings": lambda text: {text.split(";")[-1]}}],
+    ids=["case", "clauses"],
+)
+def test_the_gate_finds_what_a_broken_builder_misses(
+    clean: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: dict[str, Any]
+) -> None:
+    """Its search shares nothing with the builder's, whose normalisation is broken on purpose."""
+    shutil.copytree(clean, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    path = Path("data/mednli/mli_train_v1.jsonl")
+    path.write_text(path.read_text().replace("Uric acid is high", "Had FLU; uric acid is high"))
+    sheet = Path("data/diskne/annotation.csv")
+    sheet.write_text(sheet.read_text().replace("Uric acid is high", "Had FLU; uric acid is high"))
+
+    def gate() -> list[str]:
+        tables = diskne.build(Path("data"), SETTINGS, seed=1)
+        suites = suite_files.load(Path("expectations/diskne"), [], SETTINGS.model_dump(mode="json"))
+        chosen = [suite for suite in suites if suite.table == "splits"]
+        reports = checks.run(chosen, {"queries": tables.queries, **tables.others}, text=True)
+        return [
+            example["reason"]
+            for check in reports[0]["checks"]
+            if not check["success"] and check["type"] == LEAK
+            for example in check["examples"]
+        ]
+
+    assert gate() == []
+    for name, broken in breaks.items():
+        monkeypatch.setattr(forms, name, broken)
+    assert "pair p5, in its premise: 'flu'" in gate()
 
 
 def _shuffle(tables: Tables) -> None:
@@ -294,14 +386,14 @@ class TestReleased:
     def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
         variants = papers()["diskne"].variants
         table_6 = papers()["diskne"].tables["6"].adopted["benchmarks"]["diskne_released"]
-        for settings, diseases in (
+        for chosen, diseases in (
             ({"categories": ["terminological"]}, 39),
             ({"categories": ["terminological"], "without_negatives": "keep"}, 43),
             (table_6["diskne-24"], 24),
             (variants["as-released-medical"], 37),
             (variants["as-released-terminological"], 39),
         ):
-            splits = self.build(data, settings).others["splits"]
+            splits = self.build(data, chosen).others["splits"]
             assert splits["target"].nunique() == diseases
         assert set(variants["as-released-terminological"]["targets"]) == set(splits["target"])
 

@@ -1,5 +1,6 @@
 """Expectations on BioLAMA's splits, and on the names of its ids."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from functools import cache
@@ -8,7 +9,6 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.gate import leaks
 from medprobe.gate.checks import Context, row_check, says
 from medprobe.gate.expectations.records import read_records
 
@@ -100,4 +100,6 @@ def _names_by_id(context: Context) -> tuple[dict[str, set[str]], dict[str, set[s
 
 def _words(name: str) -> tuple[str, ...]:
     """The words by which a name is compared."""
-    return tuple(sorted(word.rstrip("s") for word in leaks.normalise(name).line.split())) or (name,)
+    return tuple(sorted(word.rstrip("s") for word in re.findall(r"[^\W_]+", name.lower()))) or (
+        name,
+    )

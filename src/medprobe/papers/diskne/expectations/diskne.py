@@ -15,9 +15,9 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
-from medprobe.gate import leaks
 from medprobe.gate.checks import Context, row_check, says, value_check
-from medprobe.gate.umls import CUI, MRCONSO, PREFERRED, STR, read_names
+from medprobe.gate.umls import CUI, ENGLISH, MRCONSO, PREFERRED, STR, read_names
+from medprobe.papers.diskne.leaks import plain
 
 ARTICLE = r"(?i)\ban? \[X\]"  # before a disease
 
@@ -193,19 +193,14 @@ def expect_texts_to_name_their_diseases(rows: pd.DataFrame, context: Context) ->
     """
     cui = rows.columns[0]
     of_name: dict[str, set[str]] = defaultdict(set)
-    for name, concept in leaks.umls_names(MRCONSO, set(rows[cui])):
-        of_name[_form(name)].add(concept)
+    for row in read_names(MRCONSO, set(rows[cui]), ENGLISH, "the gate reads names again"):
+        of_name[plain(row[STR])].add(row[CUI])
     related = related_diseases(context)
     accepted = []
     for disease, text, start, end in rows.itertuples(index=False, name=None):
-        named = of_name.get(_form(text[start:end]), {disease})
+        named = of_name.get(plain(text[start:end]), {disease})
         accepted.append(any(other == disease or (disease, other) in related for other in named))
     return accepted
-
-
-def _form(name: str) -> str:
-    """A name without regard to case, marks and endings."""
-    return " ".join(leaks.normalise(name).roots)
 
 
 @row_check

@@ -4,14 +4,14 @@ Source: Alghanmi et al. 2021, section 3.3. `leaks` decides what a leak is, from 
 the texts, not from what the builder recorded of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
-from medprobe.gate import leaks
 from medprobe.gate.checks import Context, row_check, says
-from medprobe.gate.umls import MRCONSO
+from medprobe.gate.umls import CUI, ENGLISH, MRCONSO, STR, read_names
+from medprobe.papers.diskne.leaks import NAMED, NEARLY, find_leaks, plain
 
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
 FEWEST = 8  # words of a premise that can be a near copy
@@ -40,14 +40,28 @@ def expect_no_disease_leakage(rows: pd.DataFrame, context: Context, match: str) 
     """Examples of training and validation do not mention the target disease.
 
     Columns `target, split, example_id`. The disease is neither the example's nor the replaced one,
-    and none of its names is in the premise or the hypothesis, in any form. With `match`
+    and none of its names is in the premise or the hypothesis, in whole words. With `match`
     "substrings" the names are looked up letter by letter, in the premise alone, as the released
     code does. The reason of a failing row is where the disease leaked, and the name.
     """
+    return _are_free_of(NAMED, rows, match, context)
+
+
+@row_check
+def expect_no_disease_nearly_named(rows: pd.DataFrame, context: Context, match: str) -> list[bool]:
+    """No sentence of training or validation has all words of a name by their first five letters.
+
+    Columns `target, split, example_id`: "Cilund muscular dystrophy" for "Cilund dystrophy",
+    "dystrophy, type Cilund", and "Cilund dystr.".
+    """
+    return _are_free_of(NEARLY, rows, match, context)
+
+
+def _are_free_of(how: str, rows: pd.DataFrame, match: str, context: Context) -> list[bool]:
     mentions = _find_mentions(match, context)
     accepted = []
     for target, split, example in zip(*(rows[column] for column in rows.columns), strict=True):
-        leak = split != "test" and mentions.get((example, target))
+        leak = split != "test" and mentions.get((how, example, target))
         if leak:
             context.reasons[f"{target} {split} {example}"] = leak
         accepted.append(not leak)
@@ -90,7 +104,7 @@ def expect_tested_premises_to_be_untrained(
         return True
     target, part, example = rows.columns
     examples = context.tables["examples"].set_index("example_id")
-    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
+    premises = examples["premise"].map(plain)
     accepted = pd.Series(True, index=rows.index)
     for column in (premises, examples["pair_id"]):
         keys = pd.MultiIndex.from_arrays([rows[target], rows[example].map(column)])
@@ -127,11 +141,11 @@ def expect_other_examples_to_be_trained(
     """
     target, split, example = rows.columns
     examples = context.tables["examples"]
-    mentions = set(_find_mentions(match, context))
+    mentions = {(example, cui) for _, example, cui in _find_mentions(match, context)}
     below = context.tables["ancestors"].groupby("ancestor")["cui"].agg(set).to_dict()
     key = examples["premise"] + "\n" + examples["hypothesis"]
     texts = dict(zip(examples["example_id"], key, strict=True))
-    premises = examples["premise"].map(lambda text: leaks.normalise(text).line)
+    premises = examples["premise"].map(plain)
     enough = {}
     for cui, part in rows.groupby(target):
         tests = examples["example_id"].isin(part.loc[part[split] == "test", example])
@@ -176,7 +190,7 @@ def expect_pairs_to_be_on_one_side(
 
 def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
     """For each text of at least `FEWEST` words the others that share so much of its words."""
-    lines = [leaks.normalise(text).line for text in texts]
+    lines = [plain(text) for text in texts]
     matrix = CountVectorizer(analyzer=str.split, binary=True).fit_transform(lines)
     sizes = matrix.sum(axis=1).A1
     copies: dict[str, list[str]] = {}
@@ -189,41 +203,34 @@ def _near_copies(texts: list[str], share: float) -> dict[str, list[str]]:
     return copies
 
 
-def _find_mentions(match: str, context: Context) -> dict[tuple[str, str], tuple[str, str]]:
-    """Map `(example, disease)` to where the example mentions the disease, and its text there.
+def _find_mentions(match: str, context: Context) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Map `(how, example, disease)` to where the example mentions the disease, and by which name.
 
     All diseases that have splits are looked up, once in a run.
     """
     if match in context.computed:
         return context.computed[match]  # type: ignore[no-any-return]
     examples, targets = context.tables["examples"], set(context.tables["splits"]["target"])
-    names = leaks.umls_names(MRCONSO, targets) + _spellings(examples, targets)
-    as_released = match == "substrings"
-    if as_released:
-        find = _exact_search(names)
-    else:
-        find = leaks.Diseases([*names, *((cui, cui) for cui in targets)]).find
-    mentions: dict[tuple[str, str], tuple[str, str]] = {}
-    for column in TEXTS[-1:] if as_released else TEXTS:
-        texts = {text: find(text) for text in examples[column].unique()}
-        for row in examples[["example_id", "pair_id", column]].itertuples(index=False):
-            for cui, name in texts[row[2]].items():
-                mentions[row[0], cui] = f"pair {row[1]}, in its {column}", repr(name)
+    why = "the gate needs UMLS's names to find leaks"
+    names = {(row[STR], row[CUI]) for row in read_names(MRCONSO, targets, ENGLISH, why)}
+    positives = examples[(examples["kind"] == "positive") & examples["cui"].isin(targets)]
+    names |= {(row.full_hypothesis[row.start : row.end], row.cui) for row in positives.itertuples()}
+    ordered = sorted(names | {(cui, cui) for cui in targets})
+    find = find_leaks if match == "forms" else _find_letters
+    mentions: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for column in TEXTS if match == "forms" else TEXTS[-1:]:
+        found = {text: [*find(text, ordered)] for text in examples[column].unique()}
+        for example, pair, text in examples[["example_id", "pair_id", column]].to_numpy():
+            for how, name, cui in found[text]:
+                mentions[how, example, cui] = f"pair {pair}, in its {column}", repr(name)
     for column in ("original_cui", "cui"):
-        of_examples = examples[["example_id", "pair_id", column]].itertuples(index=False)
-        for example, pair, cui in of_examples:
-            mentions[example, cui] = f"pair {pair}, {cui} is its {column}", ""
+        for example, pair, cui in examples[["example_id", "pair_id", column]].to_numpy():
+            mentions[NAMED, example, cui] = f"pair {pair}, {cui} is its {column}", ""
     context.computed[match] = mentions
     return mentions
 
 
-def _spellings(examples: pd.DataFrame, cuis: set[str]) -> list[tuple[str, str]]:
-    """`(text, CUI)`: what the hypotheses of positives call these diseases."""
-    positives = examples[(examples["kind"] == "positive") & examples["cui"].isin(cuis)]
-    return [(row.full_hypothesis[row.start : row.end], row.cui) for row in positives.itertuples()]
-
-
-def _exact_search(names: list[tuple[str, str]]) -> Callable[[str], dict[str, str]]:
-    """A search for names letter by letter, in any case."""
-    lowered = {(name.strip().lower(), cui) for name, cui in names if name.strip()}
-    return lambda text: {cui: name for name, cui in lowered if name in text.lower()}
+def _find_letters(text: str, names: list[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """Find names letter by letter, in any case, as the released code does."""
+    lower = text.lower()
+    return ((NAMED, name, cui) for name, cui in names if name.strip() and name.lower() in lower)
