@@ -3,6 +3,7 @@ leaderboard is in test_pipeline.py."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ from medprobe.core import benchmark_statistics
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import BenchmarkTables
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.sources import facts
+from medprobe.sources import facts, parquet
 
 ROWS = [
     {
@@ -75,6 +76,23 @@ def test_all_forms_give_the_same_benchmark(tmp_path: Path) -> None:
         other = build_benchmark(tmp_path, settings)
         pd.testing.assert_frame_equal(first.queries, other.queries)
         pd.testing.assert_frame_equal(first.candidates, other.candidates)
+
+
+def test_a_partitioned_folder_gives_its_rows_their_relation(tmp_path: Path) -> None:
+    rows = [("a", "may treat", "gout"), ("b", "causes", "fever")]
+    table = pd.DataFrame(rows, columns=["subject", "relation", "object"])
+    table.to_parquet(tmp_path / "facts", partition_cols=["relation"])
+    read = [
+        (fact.subject, fact.relation, fact.object) for _, fact in facts.read(tmp_path / "facts")
+    ]
+    assert sorted(read) == rows
+    table.drop(columns="relation").to_parquet(tmp_path / "facts/part-00000-of-00002.parquet")
+    with pytest.raises(BadInput, match=r"part-00000.*row 1: no field 'relation'"):
+        list(facts.read(tmp_path / "facts"))  # a shard's name is no relation
+    (tmp_path / "other/x").mkdir(parents=True)
+    table.to_parquet(tmp_path / "other/x/part.parquet")
+    with pytest.raises(BadInput, match="in subfolders only where they are relation=NAME"):
+        list(facts.read(tmp_path / "other"))
 
 
 def test_a_folder_of_relations_with_their_templates_in_json(tmp_path: Path) -> None:
@@ -435,14 +453,14 @@ def test_what_is_amiss_is_said_in_a_line(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("bound", ["MOST_ROWS", "LARGEST"])
+@pytest.mark.parametrize("bound", [(parquet, "MOST_ROWS"), (facts, "LARGEST")])
 def test_a_small_file_of_parquet_that_holds_too_much_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: tuple[Any, str]
 ) -> None:
     settings = write(tmp_path, "", "facts.parquet")
     pd.DataFrame(ROWS).to_parquet(tmp_path / "tables/facts.parquet")
     build_benchmark(tmp_path, settings)
-    monkeypatch.setattr(facts, bound, 2)
+    monkeypatch.setattr(*bound, 2)
     with pytest.raises(BadInput, match=rf"{len(ROWS)} rows of [\d,]+ bytes unzipped, expected at"):
         build_benchmark(tmp_path, settings)
 

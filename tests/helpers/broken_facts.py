@@ -6,7 +6,18 @@ from typing import Any, Final
 
 import pandas as pd
 
-from helpers.broken_files import FACTS, Damage, both, every, misread, put, rows, table, with_more
+from helpers.broken_files import (
+    FACTS,
+    Damage,
+    both,
+    every,
+    misread,
+    put,
+    rows,
+    shifted,
+    table,
+    with_more,
+)
 from helpers.broken_tables import (
     NO_RELATION,
     PROMPT_OF_ANOTHER,
@@ -172,6 +183,9 @@ FILES: Final[Cases] = {
     "UTF-8 read as Latin-1": warns(
         rows(FACTS_FILE, put(object=lambda row: misread(row["object"].replace("e", "é")))),
         "names_to_be_whole",
+    ),
+    "prompts of the next row": stops(
+        table(FACTS_FILE, shifted("prompt")), "prompts_to_name_their_subject"
     ),
     "a misspelt column of aliases": refused(rows(FACTS_FILE, put(alias="gout")), "facts.csv"),
     "prompts negated": warns(

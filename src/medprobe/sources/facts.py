@@ -5,16 +5,18 @@ The table is CSV, TSV, JSONL or parquet, or a folder of such files. The columns'
 obj_label`).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pandas as pd
-from pyarrow.parquet import ParquetFile
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ORIGINAL
+from medprobe.sources.parquet import read_parquet_rows
 from medprobe.sources.records import (
     Name,
     NameList,
@@ -34,7 +36,8 @@ SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 CORRECT: Final = "correct its path in params.yaml"
 TEMPLATE_ROW: Final = "a row needs a relation, and a template with exactly one [X] and one [Y]"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
-MOST_ROWS: Final = 10_000_000
+SHARD: Final = re.compile(r"(part|shard|chunk)?[-_.]?\d+.*|.*\d+[-_]of[-_]\d+.*|[\da-f-]{32,}.*")
+PARTITION: Final = re.compile(r"(\w+)=(.*)")  # of a folder, as pandas, Spark and Polars name it
 SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
 PROMPT: Final = "prompt_"  # begins the name of a column of prompts; the rest names the wording
 
@@ -99,7 +102,7 @@ def read(path: Path) -> Iterator[tuple[str, FactRow]]:
 
     Args:
         path: a file, or a folder of files. In a folder, a row without a relation has the relation
-            that its file is named after.
+            that its file is named after. Folders such as `relation=treats` give their rows a field.
 
     Yields:
         `(file and line, fact)` in the order of the files' names and rows.
@@ -108,8 +111,9 @@ def read(path: Path) -> Iterator[tuple[str, FactRow]]:
         BadInput: a file or field is missing or wrong, with file, line and field.
     """
     for file in _files(path):
+        given = (path.is_dir() and _partition(file.relative_to(path))) or {}
         for where, row in _table_rows(file):
-            yield where, _fact(where, row if path.is_file() else {"relation": file.stem, **row})
+            yield where, _fact(where, {**given, **row})
 
 
 def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, FactRow]]:
@@ -208,12 +212,28 @@ def _template_lists(path: Path) -> Iterator[tuple[str, str, TemplateList]]:
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    files = sorted(file for file in path.glob("[!.]*") if file.suffix.lower() in FORMS)
+    visible = (f for f in path.rglob("[!._]*") if f.suffix.lower() in FORMS and f.is_file())
+    files = sorted(file for file in visible if _partition(file.relative_to(path)) is not None)
     if not files:
-        raise BadInput(
-            path, "no such file, or a folder without facts", f"one of {', '.join(FORMS)}"
-        )
+        problem = "no such file, or a folder without facts"
+        remedy = f"one of {', '.join(FORMS)}; in subfolders only where they are relation=NAME"
+        raise BadInput(path, problem, remedy)
     return files
+
+
+def _partition(file: Path) -> dict[str, str] | None:
+    """The fields that a file's folders give its rows, or its own name; None in other subfolders.
+
+    A shard of one table, such as `part-00000`, names no relation.
+
+    >>> _partition(Path("relation=may%20treat/part-0.parquet")), _partition(Path("a/b.csv"))
+    ({'relation': 'may treat'}, None)
+    """
+    parts = [PARTITION.fullmatch(folder) for folder in file.parts[:-1]]
+    fields = {part[1]: unquote(part[2]) for part in parts if part}
+    if len(fields) < len(parts):
+        return None
+    return fields if fields or SHARD.fullmatch(file.stem) else {"relation": file.stem}
 
 
 def _table_rows(file: Path) -> Iterator[SourceRow]:
@@ -238,22 +258,8 @@ def _jsonl(file: Path) -> Iterator[SourceRow]:
 
 
 def _parquet(file: Path) -> Iterator[SourceRow]:
-    """Rows of parquet. A small file can contain billions of rows or characters: it is refused."""
-    try:
-        with ParquetFile(file) as table:
-            groups = map(table.metadata.row_group, range(table.num_row_groups))
-            size, count = sum(group.total_byte_size for group in groups), table.metadata.num_rows
-            if size > LARGEST or count > MOST_ROWS:
-                problem = f"{count:,} rows of {size:,} bytes unzipped"
-                limit = f"expected at most {MOST_ROWS:,} rows of {LARGEST:,} bytes"
-                raise BadInput(file, f"{problem}, {limit}", "save it as several files in a folder")
-            table_rows = (row for batch in table.iter_batches(1000) for row in batch.to_pylist())
-            for number, row in enumerate(table_rows, start=1):
-                yield f"{file}, row {number}", _fields(row)
-    except BadInput:
-        raise
-    except Exception as error:  # a damaged file fails in many ways
-        raise BadInput(file, f"not parquet ({type(error).__name__})", "save it again") from None
+    for where, row in read_parquet_rows(file, LARGEST):
+        yield where, _fields(row)
 
 
 def _fields(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from medprobe.core.errors import BadInput
@@ -59,6 +60,22 @@ def test_columns_in_lower_case_are_read(tmp_path: Path) -> None:
     path.write_text(f"{header.lower()}\n{rest}", encoding="utf-8")
     assert list(notes.read(path, skipped)) == expected == [Document("1", "one", "Report")]
     assert skipped == {"marked as an error": 1}
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("edition", ["III", "IV"])
+def test_both_editions_of_mimic_are_read_in_each_form(
+    tmp_path: Path, edition: str, form: str
+) -> None:
+    columns = {"ROW_ID": ["1", "2"], "CATEGORY": ["Radiology"] * 2, "ISERROR": [None, 1.0]}
+    if edition == "IV":
+        columns = {"note_id": ["1", "2-RR-1"], "note_type": ["RR"] * 2}
+    name = "TEXT" if edition == "III" else "text"
+    table = pd.DataFrame({**columns, "subject_id": [7, 8], name: ["first", "second"]})
+    path = tmp_path / f"notes.{form}"
+    table.to_parquet(path) if form == "parquet" else table.to_csv(path, index=False)
+    expected = [Document("1", "first", "Radiology"), Document("2-RR-1", "second", "Radiology")]
+    assert list(notes.read(path, Counter())) == expected[: 1 if edition == "III" else 2]
 
 
 def test_blank_lines_between_records_are_passed_over(tmp_path: Path) -> None:

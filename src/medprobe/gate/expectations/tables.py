@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -59,6 +60,27 @@ def expect_prompts_to_follow_one_template(rows: pd.DataFrame) -> pd.Series:
         for template, name in zip(_templates(rows), rows[subject], strict=True)
     ]
     return rows[prompt] == filled
+
+
+@row_check
+@says("the prompt names another subject, and not its own")
+def expect_prompts_to_name_their_subject(rows: pd.DataFrame) -> list[bool]:
+    """No prompt names another subject of its relation in place of its own.
+
+    Columns `relation, subject, prompt`. Where it does, prompts have slipped by a row.
+    """
+    relation, subject, _ = rows.columns
+    subjects = rows[subject].map(_plain).groupby(rows[relation]).agg(set).to_dict()
+    longest = {name: max(map(str.count, of, repeat(" "))) for name, of in subjects.items()}
+    accepted = []
+    for name, own, prompt in rows.itertuples(index=False, name=None):
+        words = _plain(prompt).split()
+        starts = range(len(words)) if f" {_plain(own)} " not in f" {' '.join(words)} " else ()
+        ends = range(1, longest[name] + 2)
+        accepted.append(
+            not any(" ".join(words[n : n + end]) in subjects[name] for n in starts for end in ends)
+        )
+    return accepted
 
 
 @row_check
@@ -288,6 +310,11 @@ def expect_rows_to_be_few(rows: pd.DataFrame, what: str, of: str, share: float) 
     kind, numbers = (rows[column] for column in rows.columns)
     is_few = numbers[kind == what].sum() <= share * numbers[kind == of].sum()
     return (kind != what) | is_few
+
+
+def _plain(text: str) -> str:
+    """The words of a text, in lower case."""
+    return " ".join(re.findall(r"[^\W_]+", text.lower()))
 
 
 def has_answer(text: str, answers: Sequence[str]) -> bool:

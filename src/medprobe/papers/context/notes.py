@@ -1,12 +1,18 @@
-"""Clinical notes: MIMIC-III's `NOTEEVENTS.csv`, read as a stream of any length."""
+"""Clinical notes: `NOTEEVENTS.csv` of MIMIC-III, `discharge.csv` and `radiology.csv` of MIMIC-IV.
+
+They are read as a stream of any length, from CSV or Parquet.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pandas as pd
+
 from medprobe.papers.context.texts import Document, Reader
-from medprobe.sources.records import Flag, Name, Record, read_csv_records
+from medprobe.sources.parquet import read_parquet_rows
+from medprobe.sources.records import Flag, Name, Record, read_csv_records, validate
 
 COLUMNS: Final = [
     "ROW_ID",
@@ -23,33 +29,55 @@ COLUMNS: Final = [
 ]
 
 
+OF_MIMIC_IV: Final = {"NOTE_ID": "ROW_ID", "NOTE_TYPE": "CATEGORY"}  # its names of columns
+CATEGORIES: Final = {  # by MIMIC-IV's types: reports and their addenda
+    **dict.fromkeys(("DS", "AD"), "Discharge summary"),
+    **dict.fromkeys(("RR", "AR"), "Radiology"),
+}
+GET: Final = "put MIMIC-III's NOTEEVENTS.csv or MIMIC-IV's discharge.csv there, or correct its path"
+
+
 class Note(Record):
-    """The columns that are read."""
+    """The columns that are read. MIMIC-IV marks no note as an error."""
 
     ROW_ID: Name
     CATEGORY: str = ""
-    ISERROR: Flag
+    ISERROR: Flag = False
     TEXT: str
 
 
 def _read_file(path: Path, skipped: Counter[str]) -> Iterator[Document]:
-    """Read the notes of `NOTEEVENTS.csv`; those marked as errors (ISERROR) are counted.
+    """Read the notes of a file; those marked as errors (ISERROR) are counted.
 
-    The demo of MIMIC-III has the names of the columns in lower case.
+    MIMIC-IV and the demo of MIMIC-III have the names of the columns in lower case.
 
     Yields:
-        Documents; an id is a note's ROW_ID, a category its CATEGORY.
+        Documents; an id is a note's ROW_ID or note_id, a category its CATEGORY, which MIMIC-IV's
+        note_type is read as.
 
     Raises:
         BadInput: a quote is broken or a row has a wrong length, with the line. No message contains
             text of a note.
     """
-    get = "put NOTEEVENTS.csv there or correct its path"
-    for where, note in read_csv_records(path, Note, get, name_column=str.upper):
+    for where, note in _rows(path):
         if note.ISERROR:
             skipped["marked as an error"] += 1
         else:
-            yield Document(note.ROW_ID, note.TEXT, note.CATEGORY.strip(), where)
+            category = note.CATEGORY.strip()
+            yield Document(note.ROW_ID, note.TEXT, CATEGORIES.get(category, category), where)
 
 
-read: Final = Reader(_read_file, (".csv",))
+def _rows(path: Path) -> Iterator[tuple[str, Note]]:
+    if path.suffix.lower() != ".parquet":
+        yield from read_csv_records(path, Note, GET, name_column=_column)
+        return
+    for where, row in read_parquet_rows(path):
+        fields = {_column(name): "" if pd.isna(v) else str(v) for name, v in row.items()}
+        yield where, validate(where, fields, Note, GET)
+
+
+def _column(name: str) -> str:
+    return OF_MIMIC_IV.get(name.upper(), name.upper())
+
+
+read: Final = Reader(_read_file, (".csv", ".parquet"))

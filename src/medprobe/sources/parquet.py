@@ -1,0 +1,41 @@
+"""Rows of a Parquet file, read as a stream."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from medprobe.core.errors import BadInput
+
+MOST_ROWS: Final = 10_000_000
+
+
+def read_parquet_rows(
+    file: Path, largest: int | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield `(file and row, fields by name)`; a missing value is None, or NaN.
+
+    Args:
+        file: the file.
+        largest: bytes that it may have unzipped, since a small file can hold billions. None: no
+            limit.
+
+    Raises:
+        BadInput: it is no Parquet file, or too large.
+    """
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(file) as table:
+            groups = map(table.metadata.row_group, range(table.num_row_groups))
+            size, count = sum(group.total_byte_size for group in groups), table.metadata.num_rows
+            if largest and (size > largest or count > MOST_ROWS):
+                problem = f"{count:,} rows of {size:,} bytes unzipped"
+                limit = f"expected at most {MOST_ROWS:,} rows of {largest:,} bytes"
+                raise BadInput(file, f"{problem}, {limit}", "save it as several files in a folder")
+            rows = (row for batch in table.iter_batches(1000) for row in batch.to_pylist())
+            for number, row in enumerate(rows, start=1):
+                yield f"{file}, row {number}", row
+    except BadInput:
+        raise
+    except Exception as error:  # a damaged file fails in many ways
+        raise BadInput(file, f"not parquet ({type(error).__name__})", "save it again") from None
