@@ -19,7 +19,7 @@ from medprobe.metrics import Scoring
 from medprobe.metrics import letters as module
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.baselines import LETTERS, letters_values, score_baselines
-from medprobe.metrics.letters import letters, near_queries
+from medprobe.metrics.letters import WITH_SUBJECT, letters, near_queries
 
 RELEASED = Path(os.environ.get("MEDPROBE_RELEASED_DATA", ""), "medlama-released")
 BLIND = "full/letters:blind"
@@ -48,8 +48,9 @@ def tables(
     return BenchmarkTables(queries, candidates, others=others)
 
 
-def listed(benchmark: BenchmarkTables) -> list[str]:
-    return letters(benchmark)["prediction"].tolist()
+def listed(benchmark: BenchmarkTables, variant: str = "") -> list[str]:
+    table = letters(benchmark)
+    return table.loc[table["variant"] == variant, "prediction"].tolist()
 
 
 def test_names_are_ranked_by_their_letters_and_equal_ones_by_name() -> None:
@@ -61,14 +62,23 @@ def test_names_are_ranked_by_their_letters_and_equal_ones_by_name() -> None:
     assert table["hit"].tolist() == [False, True, False, False, False]
 
 
+def test_the_subject_itself_is_left_out_unless_it_is_an_answer() -> None:
+    benchmark = tables([("gastric ulcer", "gastric tissue")], NAMES)
+    others = ["gastric tissue", "ulcer of the skin", "a vein", "lung"]
+    assert listed(benchmark) == others
+    assert listed(benchmark, WITH_SUBJECT) == ["gastric ulcer", *others]
+    benchmark = tables([("gastric ulcer", "gastric ulcer")], NAMES)
+    assert listed(benchmark) == listed(benchmark, WITH_SUBJECT) == ["gastric ulcer", *others]
+
+
 def test_names_are_those_that_methods_rank() -> None:
     """Of a relation's answer space or type, and no distractors."""
     facts = [("gastric ulcer", "lung")]
     space = pd.DataFrame({"relation": "has_site", "name": ["lung", "gastric tissue"]})
     assert listed(tables(facts, NAMES, **{ANSWER_SPACE: space})) == ["gastric tissue", "lung"]
     benchmark = tables(facts, NAMES)
-    benchmark.candidates.loc[:2, "type"] = [DISTRACTOR, DISTRACTOR, "has_site"]
-    assert listed(benchmark) == ["gastric ulcer"]
+    benchmark.candidates.loc[:2, "type"] = ["has_site", "has_site", DISTRACTOR]
+    assert listed(benchmark) == ["gastric tissue", "ulcer of the skin"]
 
 
 def test_a_query_without_a_subject_is_compared_by_its_prompt() -> None:
@@ -103,6 +113,7 @@ def test_near_are_the_nearest_half_that_share_letters(
 ) -> None:
     answer = data.draw(st.sampled_from(names))
     table = letters(tables([(subject, answer)], names))
+    table = table[table["variant"] == (WITH_SUBJECT if subject in names else "")]
     cosines = {name: round(cosine(subject, name, names), 9) for name in names}
     order = sorted(names, key=lambda name: (-cosines[name], name))
     tied = sum(cosines[name] == cosines[order[9]] for name in order[10:15])
@@ -184,11 +195,16 @@ def test_letters_of_released_medlama(tmp_path: Path) -> None:
     builder = find("medlama_released")
     benchmark = builder.build(tmp_path, builder.settings(), 2021)
     table = letters(benchmark)
-    for subset, expected in (("full", [0.94, 9.53, 12.63]), ("hard", [0.0, 2.95, 4.98])):
+    for subset, variant, expected in (
+        ("full", "", [5.26, 10.42, 13.07]),
+        ("hard", "", [1.19, 3.38, 5.27]),
+        ("full", WITH_SUBJECT, [0.94, 9.53, 12.63]),
+        ("hard", WITH_SUBJECT, [0.0, 2.95, 4.98]),
+    ):
         queries = benchmark.queries[benchmark.queries["subset"] == subset]
-        accuracies = []
+        of_variant, accuracies = table[table["variant"] == variant], []
         for k in (1, 5, 10):
-            hits = {*table.loc[table["hit"] & (table["rank"] <= k), "query_id"]}
+            hits = {*of_variant.loc[of_variant["hit"] & (of_variant["rank"] <= k), "query_id"]}
             right = queries["query_id"].isin(hits)
             accuracies.append(100 * right.groupby(queries["relation"]).mean().mean())
         assert accuracies == pytest.approx(expected, abs=0.005)

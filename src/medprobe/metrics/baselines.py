@@ -5,8 +5,8 @@
   that ignores the subject can exceed it. It has seen the labels, which a model has not.
 - `random_answer`: a guess among the answers of the relation, all of them alike.
 - `chance`: a guess among the names that are ranked.
-- `letters`: the names that look most like the subject (`metrics.letters`). It alone looks at the
-  subject.
+- `letters`: the names that look most like the subject, itself left out (`metrics.letters`). It
+  alone looks at the subject.
 
 Whether a model knows something about its subjects is tested against its own answers to other
 subjects (`core.shuffling`).
@@ -248,5 +248,6 @@ def letters_values(folder: Path, scoring: Scoring) -> pd.DataFrame:
     Returns:
         The columns that `Scorer.paired` returns, in one variant without a name.
     """
+    ranked = read_letters(folder)
     queries = read_queries(folder, scoring.cluster)
-    return weighted(values(read_letters(folder), queries, ties=False))
+    return weighted(values(ranked[ranked["variant"] == ""], queries, ties=False))

@@ -20,6 +20,7 @@ from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute, 
 from medprobe.core.places import BENCHMARKS, PARTS
 from medprobe.core.tables import SLOT, BenchmarkTables
 
+WITH_SUBJECT: Final = "with_subject"  # a variant
 NEAR: Final = 100  # names, and at most half of those that are ranked
 RANKED: Final = max(KS)  # names
 TIES: Final = 5  # names behind the last that equal it, as methods list them
@@ -35,14 +36,17 @@ def letters(tables: BenchmarkTables) -> pd.DataFrame:
     case. Equal cosines go by name. A query without a subject is compared by its prompt.
 
     Returns:
-        A prediction table with a column `near`: whether an answer is among the 100 nearest names,
-        or the nearest half of fewer than 200. A name that shares no run is never near.
+        A prediction table. The subject's own name is left out unless it is an answer, so that this
+        baseline is no weaker than a model that does not repeat the subject. Where the subjects are
+        candidates, the variant `with_subject` has it. A column `near` says whether an answer is
+        among the 100 nearest names, the subject included, or the nearest half of fewer than 200. A
+        name that shares no run is never near.
     """
     by_names: dict[tuple[str, ...], list[pd.DataFrame]] = {}
     for _, queries, candidates in tables.subsets():
         ranked = ranked_names(tables, queries, candidates)
-        for relation, rows in queries.groupby("relation"):
-            by_names.setdefault(tuple(sorted(ranked[str(relation)])), []).append(rows)
+        for relation, of_relation in queries.groupby("relation"):
+            by_names.setdefault(tuple(sorted(ranked[str(relation)])), []).append(of_relation)
     rule = find_rule(tables.normalise)
     rows = [
         row
@@ -50,14 +54,16 @@ def letters(tables: BenchmarkTables) -> pd.DataFrame:
         if names
         for row in _rank(pd.concat(parts), names, rule)
     ]
-    columns = ["query_id", "rank", "prediction", "score", "near"]
-    table = pd.DataFrame(rows, columns=columns).assign(variant="", replicate="")
+    columns = ["query_id", "near", "variant", "rank", "prediction", "score"]
+    table = pd.DataFrame(rows, columns=columns).assign(replicate="")
+    if not tables.queries["subject"].isin(tables.candidates["name"]).any():
+        table = table[table["variant"] == ""].reset_index(drop=True)
     return with_hits(table, tables)
 
 
 def _rank(
     queries: pd.DataFrame, names: Sequence[str], rule: Callable[[str], str]
-) -> Iterator[tuple[str, int, str, float, bool]]:
+) -> Iterator[tuple[str, bool, str, int, str, float]]:
     """The rows of queries whose names to rank are the same."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # which takes a second
 
@@ -65,18 +71,22 @@ def _rank(
     of_names = runs.fit_transform(names).T.tocsr()
     prompts = queries["prompt"].str.replace(SLOT, " ", regex=False)
     codes, texts = pd.factorize(queries["subject"].where(queries["subject"] != "", prompts))
+    nearest = [*_nearest(runs.transform(texts), of_names)]
     places: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         places.setdefault(rule(name), []).append(place)
-    nearest = [*_nearest(runs.transform(texts), of_names)]
+    own_place = {name: place for place, name in enumerate(names)}
     most = min(NEAR, len(names) // 2)
-    for code, query, answers in zip(codes, queries["query_id"], queries["answers"], strict=True):
+    for code, query in zip(codes, queries.itertuples(), strict=True):
         order, cosines = nearest[code]
         found = {*order[:most][cosines[:most] > 0]}
-        near = any(place in found for text in answers for place in places.get(rule(text), ()))
-        listed = RANKED + (cosines[RANKED:] == cosines[RANKED - 1 : RANKED]).sum()
-        for rank in range(1, min(listed, RANKED + TIES, len(order)) + 1):
-            yield query, rank, names[order[rank - 1]], float(cosines[rank - 1]), near
+        near = any(place in found for text in query.answers for place in places.get(rule(text), ()))
+        own = -1 if query.subject in query.answers else own_place.get(query.subject, -1)
+        for variant, kept in (("", order != own), (WITH_SUBJECT, order >= 0)):
+            best, scores = order[kept], cosines[kept]
+            tied = (scores[RANKED : RANKED + TIES] == scores[RANKED - 1 : RANKED]).sum()
+            for rank, place in enumerate(best[: RANKED + tied], start=1):
+                yield query.query_id, near, variant, rank, names[place], float(scores[rank - 1])
 
 
 def _nearest(of_texts: csr_matrix, of_names: csr_matrix) -> Iterator[tuple[np.ndarray, np.ndarray]]:
