@@ -19,7 +19,7 @@ from medprobe.cli import main
 from medprobe.core import lineage
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.engine.formats import merge
+from medprobe.engine.formats import find_other_base, merge
 from medprobe.engine.load import load
 from medprobe.pipeline.stages import fetch as stage
 from medprobe.pipeline.stages.fetch import fetch
@@ -209,6 +209,56 @@ def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: FolderOf, tmp_path
     assert not (tmp_path / "out/adapter_config.json").exists()
 
 
+@pytest.mark.parametrize("saved", [[], ["embed_tokens", "lm_head"]])
+def test_an_adapter_brings_its_tokens_tokenizer_and_template(
+    tiny_model: FolderOf, tmp_path: Path, saved: list[str]
+) -> None:
+    peft = pytest.importorskip("peft")
+    base = tmp_path / "source"
+    shutil.copytree(tiny_model("llama"), base)
+    (base / "chat_template.jinja").write_text("base {{ messages }}")
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+    tokenizer.add_tokens(["<user>", "<bot>"])
+    tokenizer.chat_template = "adapter {{ messages }}"
+    torch.manual_seed(1)
+    model.resize_token_embeddings(len(tokenizer))
+    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], r=2)
+    config.modules_to_save = saved or None
+    adapted = peft.get_peft_model(model, config).eval()
+    with torch.no_grad():
+        for weight in adapted.parameters():
+            if weight.requires_grad:
+                weight.add_(torch.randn_like(weight) * 0.3)
+    expected = logits(adapted)
+    adapted.save_pretrained(tmp_path / "adapter")
+    tokenizer.save_pretrained(tmp_path / "adapter")
+    shutil.copytree(tmp_path / "adapter", base, dirs_exist_ok=True)
+    fetch("mine", params("chat", base), tmp_path / "out")
+    merged = load(tmp_path / "out", "causal")
+    torch.testing.assert_close(logits(merged.model), expected, atol=1e-4, rtol=1e-4)
+    assert merged.tokenizer("<bot>", add_special_tokens=False)["input_ids"] == [len(tokenizer) - 1]
+    assert merged.tokenizer.chat_template == "adapter {{ messages }}"
+
+
+@pytest.mark.parametrize(
+    ("named", "other"),
+    [
+        ("lab/base", None),
+        ("/home/me/models/base", None),
+        (None, None),
+        ("lab/base-instruct", "lab/base-instruct"),
+        ("../models/other", "../models/other"),
+    ],
+)
+def test_another_base_than_the_adapter_names_is_told(
+    tmp_path: Path, named: str | None, other: str | None
+) -> None:
+    content = {"peft_type": "LORA", "base_model_name_or_path": named}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(content))
+    assert find_other_base(tmp_path, "lab/base") == other
+
+
 def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: FolderOf, tmp_path: Path) -> None:
     adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
     source = tmp_path / "source"
@@ -261,7 +311,7 @@ def test_an_adapter_of_the_hub_is_fetched_with_its_model(
             shutil.copytree(files, home / "snapshots/abc", dirs_exist_ok=True)
         else:
             for file in ("adapter_config.json", "adapter_model.safetensors"):
-                (home / "snapshots/abc" / file).write_text("{}")
+                (home / "snapshots/abc" / file).write_text('{"peft_type": "LORA"}')
     origin = {"hub": "somebody/base", "adapter": {"hub": "somebody/lora"}}
     wanted = params("causal", fetch={"mine": origin}, engine={"offline": True})
     fetch("mine", wanted, tmp_path / "out")

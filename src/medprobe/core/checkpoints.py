@@ -19,10 +19,13 @@ ADAPTER: Final = ("adapter_config.json", "adapter_model.safetensors")  # as PEFT
 VOCABULARIES: Final = (  # a tokenizer is one of these files at least
     *("tokenizer.json", "vocab.txt", "merges.txt", "*.model", "*.tiktoken", "tekken.json"),
 )
+TOKENIZER: Final = (
+    *(*VOCABULARIES, "*vocab.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("added_tokens.json", "normalizer.json"),
+)
+TEMPLATES: Final = ("*.jinja", "additional_chat_templates/*.jinja")  # for chats
 DESCRIPTION: Final = (
-    *(CONFIG, "generation_config.json", "tokenizer_config.json", "special_tokens_map.json"),
-    *("added_tokens.json", "normalizer.json", "*vocab.json", *VOCABULARIES),
-    *("*.jinja", "additional_chat_templates/*.jinja"),
+    *(CONFIG, "generation_config.json", *TOKENIZER, *TEMPLATES),
     # The modules of a sentence encoder, such as 1_Pooling.
     *("modules.json", "sentence_bert_config.json", "[0-9]_*/*.json"),
     *("[0-9]_*/model.safetensors", "[0-9]_*/pytorch_model.bin"),

@@ -5,19 +5,31 @@ Adapters (Hu et al. 2021) are merged into the weights that they were trained on.
 
 import importlib.util
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from safetensors import safe_open
 
-from medprobe.core.checkpoints import ADAPTER
+from medprobe.core.checkpoints import (
+    ADAPTER,
+    TEMPLATES,
+    TOKENIZER,
+    VOCABULARIES,
+    files_of,
+    matching,
+)
 from medprobe.core.errors import BadInput
-from medprobe.engine.configuration import first_line, heads, read_config
+from medprobe.engine.configuration import first_line, heads, listed, read_config, read_object
 from medprobe.engine.inspection import AUTO_CLASSES
 
 ENDING: Final = ".gguf"
 MAGIC: Final = b"GGUF"
+EMBEDDINGS: Final = re.compile(  # what PEFT puts around the name of a layer of embeddings
+    r"^base_model\.model\.|(\.modules_to_save|\.original_module|\.base_layer)*\.weight$"
+)
 
 
 def is_gguf(path: Path) -> bool:
@@ -73,6 +85,8 @@ def convert(path: Path, folder: Path) -> None:
 def merge(folder: Path, adapter: Path) -> None:
     """Merge a LoRA adapter into the weights of a checkpoint; the weights keep their type.
 
+    Where the adapter comes with a tokenizer or a template for chats, the checkpoint gets it.
+
     Args:
         folder: The checkpoint, which is changed.
         adapter: The folder of the adapter.
@@ -83,15 +97,13 @@ def merge(folder: Path, adapter: Path) -> None:
     _check_adapter(adapter)
     from peft import PeftModel, get_peft_model_state_dict
 
-    head = heads(read_config(folder))[0]
-    base = AUTO_CLASSES[head].from_pretrained(
-        folder, dtype="auto", local_files_only=True, trust_remote_code=False
-    )
+    base = _load_base(folder)
     try:
+        embeddings = _fit_embeddings(base, adapter / ADAPTER[1])
         adapted = PeftModel.from_pretrained(base, adapter)
-        adapter_names = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
+        expected = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
         with safe_open(adapter / ADAPTER[1], framework="pt") as weights:
-            if difference := adapter_names ^ {*weights.keys()}:
+            if difference := (expected ^ {*weights.keys()}) - embeddings:
                 raise ValueError(
                     f"weights of one that the other has not, {min(difference)} for one"
                 )
@@ -102,6 +114,67 @@ def merge(folder: Path, adapter: Path) -> None:
     for file in [*folder.glob("*.safetensors*"), *folder.glob("pytorch_model*")]:
         file.unlink()
     merged.save_pretrained(folder)
+    _take_tokenizer(adapter, folder)
+
+
+def find_other_base(adapter: Path, hub: str) -> str | None:
+    """Return the base that an adapter names, where that is not this model of the hub.
+
+    Many name a folder of the machine where they were trained: then only its last part counts.
+    """
+    named = str(_read_adapter(adapter).get("base_model_name_or_path") or hub).rstrip("/")
+    is_path = named.startswith((".", "/", "~")) or named.count("/") > 1
+    same = named.split("/")[-1] == hub.rsplit("/", maxsplit=1)[-1] if is_path else named == hub
+    return None if same else named
+
+
+def _load_base(folder: Path) -> Any:
+    """Load a checkpoint whole, in the type of its weights."""
+    head = heads(read_config(folder))[0]
+    try:
+        base, info = AUTO_CLASSES[head].from_pretrained(
+            folder,
+            dtype="auto",
+            output_loading_info=True,
+            local_files_only=True,
+            trust_remote_code=False,
+        )
+    except Exception as error:  # of transformers' many models
+        problem = f"the model cannot be loaded: {first_line(error)}"
+        raise BadInput(folder, problem, "fetch the checkpoint again") from error
+    if missing := sorted(info["missing_keys"]):
+        raise BadInput(folder, f"{len(missing)} weights are missing ({listed(missing)})")
+    return base
+
+
+def _fit_embeddings(base: Any, weights: Path) -> set[str]:
+    """Give a model as many embeddings as its adapter holds; return the adapter's names of these.
+
+    It holds them where tokens were added before it was trained.
+    """
+    parts = (base.get_input_embeddings(), base.get_output_embeddings())
+    modules = {name for name, part in base.named_modules() if any(part is own for own in parts)}
+    with safe_open(weights, framework="pt") as stored:
+        sizes = {name: stored.get_slice(name).get_shape()[0] for name in stored.keys()}  # noqa: SIM118
+    found = {name: size for name, size in sizes.items() if EMBEDDINGS.sub("", name) in modules}
+    for size in {*found.values()}:
+        base.resize_token_embeddings(size, mean_resizing=False)
+    return {*found}
+
+
+def _take_tokenizer(adapter: Path, folder: Path) -> None:
+    """Put an adapter's tokenizer and its template for chats in place of the checkpoint's."""
+    names = files_of(adapter)
+    settings = adapter / "tokenizer_config.json"
+    patterns = TOKENIZER if matching(names, VOCABULARIES) else ()
+    has_template = patterns and settings.is_file() and read_object(settings).get("chat_template")
+    if has_template or matching(names, TEMPLATES):
+        patterns = (*patterns, *TEMPLATES)
+    for name in matching(files_of(folder), patterns):
+        (folder / name).unlink()
+    for name in matching(names, patterns):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(adapter / name, folder / name)
 
 
 def _check_adapter(adapter: Path) -> None:
@@ -109,12 +182,19 @@ def _check_adapter(adapter: Path) -> None:
     if importlib.util.find_spec("peft") is None:
         problem = "this adapter needs the package peft, which is not installed"
         raise BadInput(adapter, problem, "pip install 'medprobe[large]'")
-    try:
-        kind = json.loads((adapter / ADAPTER[0]).read_text(encoding="utf-8"))["peft_type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = f"{ADAPTER[0]} is missing or does not name a kind of adapter"
-        raise BadInput(adapter, problem, "give the folder of a LoRA adapter") from error
+    kind = _read_adapter(adapter)["peft_type"]
     if kind != "LORA":
         raise BadInput(adapter, f"an adapter of kind {kind}", "only LORA can be merged")
     if not (adapter / ADAPTER[1]).is_file():
         raise BadInput(adapter, f"it has no {ADAPTER[1]}", "save the adapter as safetensors")
+
+
+def _read_adapter(adapter: Path) -> dict[str, Any]:
+    """Read an adapter's settings, or raise BadInput."""
+    try:
+        content = dict(json.loads((adapter / ADAPTER[0]).read_text(encoding="utf-8")))
+        content["peft_type"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"{ADAPTER[0]} is missing or does not name a kind of adapter"
+        raise BadInput(adapter, problem, "give the folder of a LoRA adapter") from error
+    return content

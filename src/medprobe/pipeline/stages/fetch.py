@@ -10,9 +10,9 @@ from medprobe.core.checkpoints import ADAPTER, files_of, needed_of
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
-from medprobe.core.progress import show_progress
+from medprobe.core.progress import print_above, show_progress
 from medprobe.engine import formats
-from medprobe.engine.formats import merge
+from medprobe.engine.formats import find_other_base, merge
 from medprobe.engine.inspection import inspect
 from medprobe.engine.tokenizer import write_lower_case
 from medprobe.sources import hub
@@ -39,6 +39,9 @@ def fetch(name: str, params: Params, out: Path) -> None:
         with show_progress(f"fetch {name}"):
             folder = hub.fetch_snapshot(hub_model, offline)
             adapter = hub.fetch_snapshot(hub_model.adapter, offline) if hub_model.adapter else None
+        if adapter and (other := find_other_base(adapter, hub_model.hub)):
+            problem = f"its adapter names {other} as its base, not {hub_model.hub}"
+            print_above(f"warning: {name}: {problem}, into which it is merged")
         _copy(folder, kind, out, adapter, lower_case=lower_case)
     else:
         names = [*params.fetch, *params.folders]
@@ -75,14 +78,16 @@ def _copy(
             (folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(source / name, folder / name)
         try:
+            if adapter or (source / ADAPTER[0]).is_file():
+                merge(folder, adapter or source)
             kinds = inspect(folder).kinds
             if lower_case:
                 write_lower_case(folder)
         except BadInput as error:
+            if not str(error).startswith(str(folder)):
+                raise
             raise BadInput(source, str(error).removeprefix(f"{folder}: ")) from None
         _check_kind(source, kind, kinds)
-        if adapter or (source / ADAPTER[0]).is_file():
-            merge(folder, adapter or source)
 
 
 def _check_kind(source: Path, kind: ModelKind | None, kinds: Sequence[ModelKind]) -> None:
