@@ -10,8 +10,9 @@ import torch
 from helpers import FolderOf, tiny
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
-from medprobe.engine.encode import Pooling, encode
+from medprobe.engine.encode import encode
 from medprobe.engine.load import Model, load
+from medprobe.engine.pooling import Pooling, Reading
 
 TEXTS = [
     "aspirin",
@@ -42,7 +43,9 @@ def test_vectors_equal_those_of_single_texts_at_any_batch_size(
     for pooling, layer in ways:
         expected = [slow(model, text, 12, pooling, layer) for text in TEXTS]
         for budget in (1, 20, 100_000):
-            vectors = encode(replace(model, token_budget=budget), TEXTS, 12, pooling, layer)
+            vectors = encode(
+                replace(model, token_budget=budget), TEXTS, 12, Reading((pooling,)), layer
+            )
             assert vectors.dtype == np.float32
             for vector, of_text in zip(vectors, expected, strict=True):
                 assert vector == pytest.approx(of_text, abs=1e-5)

@@ -1,7 +1,7 @@
 """Vectors of texts: each distinct text is encoded once, in batches with little padding."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,15 +9,14 @@ import torch
 from medprobe.core.errors import BadInput
 from medprobe.engine.batching import compute_in_batches, pad_rows
 from medprobe.engine.load import Model
-
-Pooling = Literal["cls", "mean"]
+from medprobe.engine.pooling import FIRST_TOKEN, Reading
 
 
 def encode(
     model: Model,
     texts: Sequence[str],
     max_length: int,
-    pooling: Pooling = "cls",
+    reading: Reading = FIRST_TOKEN,
     layer: int | Sequence[int] = -1,
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Encode texts as vectors.
@@ -28,11 +27,11 @@ def encode(
         model: An encoder.
         texts: n texts.
         max_length: Tokens to which texts are cut, special ones included.
-        pooling: `cls` takes the first token's state, `mean` the mean over the text's tokens.
+        reading: How the states of a text's tokens become its vector.
         layer: 0 is the embeddings, 1 the first layer, -1 the last; or a list of layers.
 
     Returns:
-        float32 [n, hidden]; for a list of layers [layers, n, hidden].
+        float32 [n, size]; for a list of layers [layers, n, size].
 
     Raises:
         BadInput: The model does not have a layer.
@@ -44,7 +43,7 @@ def encode(
     distinct = list(index)
 
     def compute(batch: list[int]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return _states(model, [distinct[i] for i in batch], pooling, layers)
+        return _states(model, [distinct[i] for i in batch], reading, layers)
 
     states = compute_in_batches([len(row) for row in distinct], model.token_budget, compute)
     width = model.config.hidden_size
@@ -99,9 +98,9 @@ def check_layers(model: Model, layers: Sequence[int]) -> None:
 
 @torch.inference_mode()
 def _states(
-    model: Model, rows: Sequence[Sequence[int]], pooling: Pooling, layers: Sequence[int]
+    model: Model, rows: Sequence[Sequence[int]], reading: Reading, layers: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Return the pooled states of one batch, [rows, layers, hidden]."""
+    """Return the pooled states of one batch, [rows, layers, size]."""
     ids, mask = pad_rows(rows, model.tokenizer.pad_token_id, model.device)
     equal_lengths = len(rows[0]) == len(
         rows[-1]
@@ -113,9 +112,5 @@ def _states(
         output_hidden_states=needs_hidden,
     )
     states = [output.hidden_states[i] if needs_hidden else output.last_hidden_state for i in layers]
-    if pooling == "cls":
-        pooled = [state[:, 0] for state in states]
-    else:
-        weights = (mask / mask.sum(1, keepdim=True)).unsqueeze(-1)
-        pooled = [(state.float() * weights).sum(1) for state in states]
+    pooled = [reading(state, mask) for state in states]
     return np.asarray(torch.stack(pooled, dim=1).float().cpu().numpy())

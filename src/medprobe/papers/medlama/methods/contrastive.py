@@ -22,8 +22,9 @@ from medprobe.core.places import MODELS
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices, Section, Values
 from medprobe.core.tables import SLOT
-from medprobe.engine.encode import Pooling, encode, read_characters
+from medprobe.engine.encode import encode, read_characters
 from medprobe.engine.load import Model, load
+from medprobe.engine.pooling import FIRST_TOKEN, MODULES, Pooling, Reading, read_modules
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
@@ -72,8 +73,10 @@ class Contrastive(Method):
         lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
         distance: Distance = "l2"
         """Distance between vectors."""
-        pooling: Pooling = "cls"
-        """Vector of a text: its first token's (`cls`), or the `mean`."""
+        pooling: Pooling | None = None
+        """Vector of a text: its first token's (`cls`, the paper's), or the `mean`. Empty: as the
+        checkpoint's modules.json says, with its dense layers and normalisation; without such a
+        file, and after rewiring, the first token's."""
         candidates: Literal["all", "without_subject", "answers", "relation"] = "all"
         """Names to rank: `all`, all `without_subject`, those of type answer (`answers`), or the
         answers of the `relation`."""
@@ -102,6 +105,7 @@ class Contrastive(Method):
         self.settings = settings
         self.engine = engine
         self.pass_model: tuple[str, Model] | None = None
+        self.reading = FIRST_TOKEN
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[NameIndex] = []  # of the names, one a layer
         self.has_reported = False  # which of `read_layers` the model lacks
@@ -282,7 +286,20 @@ class Contrastive(Method):
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
             self.pass_model = pass_, model
+            self.reading = self._read_pooling(folder, model)
         return self.pass_model[1]
+
+    def _read_pooling(self, folder: Path, model: Model) -> Reading:
+        """Return how vectors come about; print what the checkpoint's own files say."""
+        if self.settings.pooling:
+            return Reading((self.settings.pooling,))
+        own = read_modules(folder, model.device)
+        if own:
+            line = f"a text's vector is {own}, as {MODULES} says"
+            print_above(
+                f"{self.checkpoint.name}, contrastive: {line} (pooling: cls is the paper's)"
+            )
+        return own or FIRST_TOKEN
 
     def _prompts(self, model: Model, task: Task) -> list[str]:
         mask = model.tokenizer.mask_token
@@ -360,7 +377,7 @@ class Contrastive(Method):
         self, model: Model, texts: Sequence[str], length: int, layers: Sequence[int]
     ) -> np.ndarray[Any, Any]:
         """Vectors of texts [layers, texts, d]."""
-        vectors = encode(model, texts, length, self.settings.pooling, layers)
+        vectors = encode(model, texts, length, self.reading, layers)
         return round_to_half(vectors) if self.settings.vectors == "half" else vectors
 
 
