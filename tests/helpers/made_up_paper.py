@@ -29,6 +29,10 @@ tables:
     rows:
       - {model: Old BERT, benchmark: table, subset: full, relation: macro, method: fill_mask,
         values: {acc_at_1: 3.28, acc_at_10: 7.5}, std: {acc_at_1: 0.2}}
+      - {model: Old BERT, benchmark: table, subset: named, relation: treats, method: fill_mask,
+        values: {acc_at_1: 1}}
+      - {model: Old BERT, benchmark: table, subset: named, relation: causes, method: fill_mask,
+        values: {acc_at_1: 3}}
   "2":
     about: the second table, of other facts
     open: [which facts it asks]

@@ -1,14 +1,18 @@
 """The comparison: its table, its tests and its page."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 import pytest
 import transformers
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import FolderOf, made_up_paper
 from helpers.toy_project import METADATA, NAMES, project, score_once
@@ -177,6 +181,34 @@ def test_prompts_are_on_a_page_only_where_they_are_open_or_allowed(
     assert ("drug 1 might treat" in page) == ("corvin" in page) == (invented or text)
 
 
+WHERE = {"benchmark": "facts", "model": "mine", "method": "fill_mask", "metric": "acc_at_1"}
+PRINTED = [f"relation {number}" for number in range(19)]  # of 1,000 queries each, in the paper
+
+
+def measured(
+    relations: dict[str, int], mean: str = "macro", value: float = 0.034, subset: str = "full"
+) -> PageData:
+    """A mean over these relations, of so many queries each."""
+    sizes = [*relations.items(), (mean, sum(relations.values()))]
+    rows = [
+        {**WHERE, "subset": subset, "relation": name, "value": value, "std": 0.01, "n": size}
+        for name, size in sizes
+    ]
+    return PageData(
+        comparison=pd.DataFrame(rows, columns=COMPARISON),
+        benchmarks={"facts": replace(METADATA, invented=False)},
+        builders={"facts": "table"},
+        published={"mine": "Old BERT"},
+    )
+
+
+def note(results: PageData, table: str = "1", models: Sequence[str] = ()) -> str:
+    """The note on the mean."""
+    number = list(results.comparison.itertuples())[-1]
+    paper = papers()["made_up"]
+    return published.data_note(results, number, paper, paper.tables[table], models)
+
+
 @pytest.mark.parametrize(
     ("value", "queries", "verdict"),
     [(0.034, 1000, "within one"), (0.04, 1000, "3.6"), (0.034, 999, "–")],
@@ -185,16 +217,7 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     printed: None, value: float, queries: int, verdict: str
 ) -> None:
     """In print: 3.28 ± 0.20 on 19 relations of 1,000 queries."""
-    keys = ("facts", "full", "macro", "mine", "fill_mask", "acc_at_1")
-    relations = [f"relation {number}" for number in range(19)]
-    counted = pd.DataFrame({"subset": "full", "relation": relations, "queries": queries})
-    results = PageData(
-        comparison=pd.DataFrame([(*keys, value, 0.03, 0.05, 100, 0.01)], columns=COMPARISON),
-        benchmarks={"facts": replace(METADATA, invented=False)},
-        builders={"facts": "table"},
-        statistics={"facts": counted},
-        published={"mine": "Old BERT"},
-    )
+    results = measured(dict.fromkeys(PRINTED, queries), value=value)
     [section] = published.section(results, "facts")
     table = section.blocks[0]
     assert isinstance(table, Table)
@@ -203,27 +226,46 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     assert (cell.text if isinstance(cell, Cell) else cell) == verdict
 
 
+@given(st.data())
+def test_what_a_mean_is_over_decides_about_the_papers_data(data: st.DataObject) -> None:
+    """Whatever relations and queries are taken out of a mean or put in, the word changes."""
+    with TemporaryDirectory() as folder, chdir(folder), made_up_paper.published(Path(folder)):
+        mean = data.draw(st.sampled_from(["macro", "micro", "weighted"]))
+        whole = dict.fromkeys(PRINTED, 1000)
+        assert note(measured(whole, mean)) == "yes"
+        names = st.sampled_from([*PRINTED, "another"])
+        other = data.draw(st.dictionaries(names, st.integers(1, 2000), min_size=1, max_size=20))
+        says = note(measured(other, mean))
+        is_as_large = (sum(other.values()), len(other)) == (19000, 19)
+        assert says.startswith("yes" if is_as_large else "no: ")
+        named = set(
+            data.draw(st.sets(st.sampled_from(["treats", "causes", "another"]), min_size=1))
+        )
+        says = note(measured(dict.fromkeys(named, 5), mean, subset="named"))
+        assert says.startswith("yes" if named == {"treats", "causes"} else "no: "), says
+        probed = data.draw(st.sets(st.sampled_from(["Old BERT", "Lost BERT", "own"]), min_size=1))
+        says = note(measured(whole, mean), "2", sorted(probed))
+        assert says.startswith("yes" if probed == {"Old BERT", "Lost BERT"} else "no: ")
+
+
 @pytest.mark.parametrize(
-    ("subset", "queries", "says"),
+    ("subset", "relations", "says"),
     [
-        ("hard", 8, "yes"),
-        ("hard", 9, "no: 171 queries, 19 relations here, 152 queries, 19 relations there"),
-        ("other", 5, "yes, by its relations"),
-        ("nowhere", 5, "not counted by the paper"),
+        ("hard", dict.fromkeys(PRINTED, 8), "yes"),
+        (
+            "hard",
+            dict.fromkeys(PRINTED, 9),
+            "no: 171 queries, 19 relations here; 152 queries, 19 relations there",
+        ),
+        ("other", dict.fromkeys(PRINTED, 5), "yes, by its relations"),
+        ("nowhere", {"treats": 5}, "not counted by the paper"),
+        ("named", {"treats": 5, "cures": 5}, "no: other relations, cures here, causes there"),
     ],
 )
 def test_where_print_has_no_count_that_of_the_released_files_decides(
-    printed: None, subset: str, queries: int, says: str
+    printed: None, subset: str, relations: dict[str, int], says: str
 ) -> None:
-    relations = [f"relation {number}" for number in range(19)]
-    counted = pd.DataFrame({"subset": subset, "relation": relations, "queries": queries})
-    results = PageData(
-        comparison=pd.DataFrame(columns=COMPARISON),
-        benchmarks={"facts": replace(METADATA, invented=False)},
-        builders={"facts": "table"},
-        statistics={"facts": counted},
-    )
-    assert published.data_note(results, "facts", subset, papers()["made_up"]) == says
+    assert note(measured(relations, subset=subset)) == says
 
 
 def test_counts_in_print_stand_next_to_those_of_the_papers_data(printed: None) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 from pydantic import ConfigDict, Field
 
-from medprobe.core.params import ModelKind
+from medprobe.core.params import ModelKind, ModelParams
 from medprobe.core.plugins import find_plugins
 from medprobe.core.settings import Choices, Name, Section, parse_section
 
@@ -54,6 +54,10 @@ class PaperModel(Section):
     gated: bool = False  # does the hub ask for consent?
     named_by: str = ""  # the section of the paper or the file of its code that names it
     note: str = ""  # if nothing names it: what is not stated, and what is taken
+
+    def counts_in(self, subset: str) -> bool:
+        """Whether the paper counts it in means over models on a subset."""
+        return ModelParams(averaged=self.averaged).counts_in(subset)
 
 
 class PaperSections(Section):

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -107,15 +108,19 @@ def lines(path: Path, texts: list[str]) -> None:
 
 def report(tables: BenchmarkTables) -> dict[str, list[str]]:
     """The diseases that scoring reports, by category, for predictions that need no model."""
+    return {
+        category: sorted(set(table) - {"macro", "weighted"})
+        for category, table in score(tables, Path("benchmark")).items()
+        if "/" not in category
+    }
+
+
+def score(tables: BenchmarkTables, benchmark: Path) -> dict[str, Any]:
+    """The scores of predictions that need no model."""
     settings = Classifier.Settings(variants=("always-true",))
     method = Classifier(Path("no-model"), settings, EngineParams(device="cpu"), 0)
     parts = [method.predict(task, "always-true/") for task in method.tasks(tables, 1)]
     if not parts:
         return {}
     scoring = Scoring(ScoreParams(bootstrap=10), seed=0)
-    scores = SCORER.score(pd.concat(parts), Path("benchmark"), scoring)["always-true"]
-    return {
-        category: sorted(set(table) - {"macro", "weighted"})
-        for category, table in scores.items()
-        if "/" not in category
-    }
+    return SCORER.score(pd.concat(parts), benchmark, scoring)["always-true"]

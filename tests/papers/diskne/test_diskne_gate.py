@@ -385,11 +385,9 @@ class TestReleased:
 
     def test_sets_of_diseases_by_parameters(self, data: Path) -> None:
         variants = papers()["diskne"].variants
-        table_6 = papers()["diskne"].tables["6"].adopted["benchmarks"]["diskne_released"]
         for chosen, diseases in (
             ({"categories": ["terminological"]}, 39),
             ({"categories": ["terminological"], "without_negatives": "keep"}, 43),
-            (table_6["diskne-24"], 24),
             (variants["as-released-medical"], 37),
             (variants["as-released-terminological"], 39),
         ):

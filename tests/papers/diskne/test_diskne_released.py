@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from helpers import FolderOf
+from helpers.printed import rows_of
+from medprobe.core.papers import concepts, papers
 from medprobe.core.tables import BenchmarkTables
+from medprobe.metrics.summary import MEANS
 from medprobe.papers.diskne.benchmarks import diskne_released
 from papers.diskne import diskne_world, released_diskne_world
 
@@ -18,6 +21,27 @@ def data(released_data: FolderOf, tmp_path_factory: pytest.TempPathFactory) -> P
     shutil.copytree(annotation, data / "diskne")
     released_diskne_world.write(data, annotation)
     return data
+
+
+def test_what_is_adopted_has_the_counts_that_the_page_compares_with(
+    data: Path, tmp_path: Path
+) -> None:
+    """Diseases and their positives in each mean, and the diseases that tables 2 to 6 print."""
+    paper = papers()["diskne"]
+    tables = build(data, **paper.adopted.benchmarks["diskne_released"]["diskne"])
+    tables.write(tmp_path / "diskne")
+    scores = diskne_world.score(tables, tmp_path / "diskne")
+    found = {}
+    for subset in paper.released["diskne"]:
+        diseases = {name: value for name, value in scores[subset].items() if name not in MEANS}
+        positives = sum(value["f1"]["n"] for value in diseases.values())
+        assert scores[subset]["macro"]["f1"]["n"] == positives
+        found[subset] = {"queries": positives, "relations": len(diseases)}
+        rows = [row for row in rows_of(paper) if row.subset == subset.partition("/")[0]]
+        printed = {row.relation for row in rows} - {*MEANS}
+        if subset != "terminological":
+            assert {concepts()[cui] for cui in diseases} == printed
+    assert found == paper.released["diskne"]
 
 
 def build(data: Path, **settings: object) -> BenchmarkTables:

@@ -71,6 +71,22 @@ def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
     assert paired.loc["tests", "f1"].tolist() == [0.25, 1]  # of d: the mean of 1/2 and 0
 
 
+def test_a_part_of_the_diseases_has_its_own_means(tmp_path: Path) -> None:
+    """As if the others had not been tested; of its category alone."""
+    few, more = rows("gout", [[1, 0], [0, 1]]), rows("flu", [[1, 0], [1, 0]])
+    other = rows("gout", [[0, 0], [0, 0]], category="signs")
+    parts = pd.DataFrame({"part": "few", "category": "tests", "target": ["gout"]})
+    parts.to_parquet(tmp_path / "parts.parquet")
+    scoring = Scoring(ScoreParams(), seed=2021)
+    found = SCORER.score(pd.concat([few, more, other]), tmp_path, scoring)["default"]
+    assert found["tests/diseases:few"] == scores(few)["default"]["tests"]
+    assert "signs/diseases:few" not in found
+    assert {**found, "tests/diseases:few": None} == {
+        **scores(few, more, other)["default"],
+        "tests/diseases:few": None,
+    }
+
+
 def test_by_hand() -> None:
     table = scores(
         rows("gout", [[1, 0, 0], [0, 1, 0]]),  # one of two found, one false: F1 1/2

@@ -17,12 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from medprobe.core.tables import read_table
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.intervals import draw_multiplicities, interval
 from medprobe.metrics.splits import bins
 from medprobe.metrics.summary import number_table
 
 ALL: Final = "full"  # the subset of all categories
+PARTS: Final = "parts"  # the benchmark's table of further means: `part, category, target`
 MEANS: Final = ("macro", "weighted")
 POSITIVES: Final = (0, 1, 2, 5, 10)  # of a disease: rare ones and common ones
 ESTIMATES: Final = ("f1", "f1_as_released", "top_1", "auc")
@@ -56,8 +58,11 @@ class F1(Scorer):
         Intervals are bootstrap intervals: of a mean over its diseases, of a disease over its
         positives, each with its negatives; and of both over seeds. Parts of `full`, such as
         `full/positives:3-5`, hold the means over the diseases with so many positives: rare ones and
-        common ones.
+        common ones. A category's part such as `terminological/diseases:24` has the diseases that
+        the benchmark's table `parts` lists.
         """
+        path = benchmark / f"{PARTS}.parquet"
+        parts = [*read_table(path, []).groupby(["category", "part"])] if path.is_file() else []
         scores: Scores = {}
         for (variant, category), rows in group_by_subset(predictions):
             if table := _category(rows, scoring):
@@ -65,6 +70,10 @@ class F1(Scorer):
                 subsets[category] = table
                 if category == ALL:
                     subsets |= _by_positives(rows, scoring)
+                for (of_category, part), listed in parts:
+                    chosen = rows[rows["target"].isin(listed["target"])]
+                    if of_category == category and len(chosen):
+                        subsets[f"{category}/diseases:{part}"] = _category(chosen, scoring)
         return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:

@@ -21,6 +21,7 @@ from medprobe.report.figures import plots
 from medprobe.report.numbers import MISSING, metric, with_deviation
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Layout, Section, SingleResult, Steps
+from medprobe.report.sections.published import data_note
 
 LABELS: Final = ("no", "yes")
 
@@ -120,12 +121,13 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     disease, and how it was learnt.
     """
     rows = results.rows(benchmark, metric="f1")
-    is_part = rows["subset"].str.contains("/", regex=False)
+    is_part = rows["subset"].str.contains("/positives:", regex=False)
     parts = rows[is_part].assign(subset=rows["subset"].str.replace(r"^.*:", "", regex=True))
     rows = rows[~is_part]
     is_mean = rows["relation"].isin(MEANS)
+    is_whole = ~rows["subset"].str.contains("/", regex=False)
     diseases: list[Block] = []
-    for category, group in rows[~is_mean].groupby("subset", sort=True):
+    for category, group in rows[~is_mean & is_whole].groupby("subset", sort=True):
         table = _table(results, group, {"relation": "disease", "method": "method"})
         diseases += folded(str(category), [table])
     heads = {"subset": "category", "method": "method"}
@@ -162,7 +164,8 @@ def _table(results: PageData, rows: pd.DataFrame, keys: dict[str, str]) -> Table
     title = metric(rows["metric"].iloc[0]).title
     cells = {row.Index: _cell(results, row) for row in rows.itertuples()}
     is_printed = any("[" in number.text for number in cells.values())
-    caption = f"{title}, per cent" + ("; a paper's number in brackets" if is_printed else "")
+    caption = f"{title}, per cent"
+    caption += "; in brackets a paper's number over the same data" if is_printed else ""
     models = sorted(rows["model"].unique())
     if len(models) > WIDE:
         listed = [
@@ -178,14 +181,15 @@ def _table(results: PageData, rows: pd.DataFrame, keys: dict[str, str]) -> Table
 
 
 def _cell(results: PageData, row: Any) -> Cell:
-    """`41.2`, or `41.2 [46 ± 3]` where the paper has this number."""
+    """`41.2`, or `41.2 [46 ± 3]` where the paper has this number, of its own data."""
     text = with_deviation(row.metric, row.value, row.std)
     name, printed_as = results.published.get(row.model), results.printed(row.benchmark)
     printed = published(name, printed_as, row.subset, row.relation, row.method) if name else []
-    for _, _, paper in printed[:1]:
-        if row.metric in paper.values:
-            spread = f" ± {paper.std[row.metric]:g}" if row.metric in paper.std else ""
-            text += f" [{paper.values[row.metric]:g}{spread}]"
+    for paper, number, of_paper in printed[:1]:
+        data = data_note(results, row, paper, paper.tables[number])
+        if row.metric in of_paper.values and not data.startswith("no:"):
+            spread = f" ± {of_paper.std[row.metric]:g}" if row.metric in of_paper.std else ""
+            text += f" [{of_paper.values[row.metric]:g}{spread}]"
     return Cell(text, row.value)
 
 

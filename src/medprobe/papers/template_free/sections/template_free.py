@@ -40,6 +40,7 @@ from medprobe.report.figures import plots
 from medprobe.report.numbers import MISSING
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
+from medprobe.report.sections.published import DATA, data_note
 from medprobe.report.verdicts import MARK, p_cell
 
 DRAWN: Final = 20  # models, in order of name; `frequent.csv` has all
@@ -228,31 +229,45 @@ def _means(results: PageData) -> list[Part]:
     if table is None:
         return []
     by_name = {data.name: data for data in data_sets(results.builders)}
-    is_printed = False
+    data: list[str] = [""] * len(table)
     for metric, method in (("acc_at_1", METHOD), ("perplexity", "perplexity")):
         if metric in table:
             found = [_printed_mean(results, by_name[n], method, metric) for n in table["name"]]
-            if pd.notna(found).any():
+            if any(note for _, note in found):
                 table = table.copy()
-                table.insert(list(table).index(metric) + 1, f"{metric} in print", found)
-                is_printed = True
+                numbers = [number for number, _ in found]
+                table.insert(list(table).index(metric) + 1, f"{metric} in print", numbers)
+                data = [note or other for (_, note), other in zip(found, data, strict=True)]
+    if is_printed := any(data):
+        table[DATA] = data
     formats = {"acc_at_1": SHARE, "perplexity": "{:,.1f}", "perplexity in print": "{:,.2f}"}
     heads = {"acc_at_1 in print": "acc@1 in print, %"}
     caption = "Micro means of queries, then the mean over models"
-    caption += ". In print: over the paper's sixteen" if is_printed else ""
     notes = _notes("figure 2", "section 4", "5") if is_printed else []
     return part("Means over models", [_table(table, formats, caption, **heads)], notes)
 
 
 def _printed_mean(
     results: PageData, data: DataSet, method: str, metric: str, relation: str = "micro"
-) -> float:
-    """The mean over the paper's models as it is printed; none where the facts are invented."""
+) -> tuple[float, str]:
+    """The mean over the paper's models as it is printed, and whether it is over the same.
+
+    There is none where the facts are invented.
+    """
     about = results.benchmarks.get(data.benchmark)
     if about is None or about.invented:
-        return nan
-    rows = published(MEAN, results.printed(data.benchmark), data.subset, relation, method)
-    return next((row.values[metric] for *_, row in rows if metric in row.values), nan)
+        return nan, ""
+    where = {"subset": data.subset, "relation": relation, "method": method, "metric": metric}
+    rows = results.rows(data.benchmark, **where)
+    models = results.params.models.all()
+    rows = rows[[m not in models or models[m].counts_in(data.subset) for m in rows["model"]]]
+    printed = published(MEAN, results.printed(data.benchmark), data.subset, relation, method)
+    for paper, number, row in printed:
+        if metric in row.values and len(rows):
+            measured = next(rows.itertuples())
+            table, names = paper.tables[number], rows["model"].tolist()
+            return row.values[metric], data_note(results, measured, paper, table, names)
+    return nan, ""
 
 
 def _notes(*places: str) -> list[Block]:
@@ -308,12 +323,14 @@ def _templates(results: PageData) -> list[Part]:
     printed = [
         _printed_mean(results, google_re, METHOD, "acc_at_10", row.relation)
         if row.model == "mean"
-        else nan
+        else (nan, "")
         for row in table.itertuples()
     ]
-    is_printed = pd.notna(printed).any()
+    is_printed = any(note for _, note in printed)
     if is_printed:
-        named.insert(named.columns.get_loc("value") + 1, "in print, %", printed)
+        in_print = [number for number, _ in printed]
+        named.insert(named.columns.get_loc("value") + 1, "in print, %", in_print)
+        named[DATA] = [note for _, note in printed]
     numbers = _table(named, {"value": SHARE, "n": "{:.0f}"}, **about)
     notes = _notes("section 5.2") if is_printed else []
     return part("Template by template", [drawing, numbers], notes)

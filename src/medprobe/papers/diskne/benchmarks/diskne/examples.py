@@ -6,6 +6,7 @@ positives that a category needs to be reported; `names` and `ancestors` of every
 """
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Literal
 
@@ -27,6 +28,7 @@ from medprobe.papers.diskne.benchmarks.diskne.splits import (
     touched,
 )
 from medprobe.papers.diskne.concepts import Hierarchy
+from medprobe.papers.diskne.metrics.f1 import PARTS
 from medprobe.sources import rrf
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF")
@@ -36,6 +38,14 @@ PAIRS: Final = tuple(
 )
 TABLES: Final = ("examples", "splits", "names", "ancestors")  # further ones, for methods
 MissingRule = Literal["error", "leave out"]
+
+
+class DiseasePart(Section):
+    """Some of a category's diseases, of which means are taken, too."""
+
+    category: Category
+    targets: tuple[str, ...] = Field(min_length=1)
+    """CUIs of the diseases."""
 
 
 class DiskneSettings(Section):
@@ -51,6 +61,9 @@ class DiskneSettings(Section):
     apart: name the categories of one kind only."""
     targets: tuple[str, ...] | None = None
     """CUIs of the diseases to test. Empty: all that can be tested."""
+    parts: dict[str, DiseasePart] = Field({})
+    """Further means of F1, each over some diseases of a category; nothing is trained for them. The
+    means of a part `24` of terminological examples are `terminological/diseases:24`."""
     positives: int = Field(2, gt=0)
     """Positive examples that a disease needs to be tested in a category."""
     validation: float = Field(0.1, gt=0, lt=1)
@@ -181,6 +194,7 @@ def tables(
     ]
     queries = _queries(examples)
     splits = _split(examples, targets, below, settings, seed).assign(fewest=settings.positives)
+    parts = _parts(settings, targets)
     return BenchmarkTables(
         queries=queries,
         candidates=_candidates(examples, preferred),
@@ -195,8 +209,21 @@ def tables(
             "names": named,
             "ancestors": pd.DataFrame(above, columns=["cui", "ancestor"], dtype=str),
             "sources": counts.table([*read, *counts.by_name("", "queries", queries["subset"])]),
+            **({PARTS: parts} if len(parts) else {}),
         },
     )
+
+
+def _parts(settings: DiskneSettings, targets: Collection[str]) -> pd.DataFrame:
+    """The diseases of each part: `part, category, target`."""
+    for name, part in settings.parts.items():
+        for cui in sorted({*part.targets} - {*targets}):
+            problem = f"{cui} is no disease that is tested"
+            raise BadInput(f"params.yaml: parts.{name}", problem, "remove it")
+    rows = [
+        (name, part.category, cui) for name, part in settings.parts.items() for cui in part.targets
+    ]
+    return pd.DataFrame(rows, columns=["part", "category", "target"])
 
 
 def _count(rows: pd.DataFrame, key: str, column: str) -> pd.DataFrame:
