@@ -446,6 +446,19 @@ def test_thoughts_get_room_and_the_likeliest_token_each_time(chat_model, monkeyp
     assert not other.writer.thinks
 
 
+@pytest.mark.parametrize("mark", ["<think>", "[THINK]"])
+def test_thoughts_that_the_template_begins_end_or_are_no_answer(chat_model, monkeypatch, mark):
+    name = NAMES[0]
+    template = THINKING.replace("assistant {%", f"assistant {mark}\n{{%")
+    prober = method(chat_model("gpt2", template), thinking={"budget": 7}, forms=["free"])
+    for text, answer in ((name, ""), (f"{NAMES[1]}{mark[0]}/{mark[1:]} {name}", name)):
+        written = [writing.Text(text, 1.0)]
+        monkeypatch.setattr(writing, "write", lambda *given, w=written: [w] * len(given[1]))
+        table = predict_pass(prober, tables(), "chat-0-shot-free")
+        assert set(table["prediction"]) == {answer}
+        assert set(table["unanswered"]) == {"" if answer else "no text"}
+
+
 def test_a_model_that_fills_no_mask_is_asked_by_it(tiny_model, working_folder):
     arguments = ["ask", str(tiny_model("gpt2")), "aspirin treats [Y] .", "--json"]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)

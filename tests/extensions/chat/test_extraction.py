@@ -12,6 +12,7 @@ from medprobe.extensions.chat.extraction import (
     Extraction,
     Names,
     first_sentence,
+    opened_thoughts,
     strip_marks,
     strip_thoughts,
 )
@@ -83,6 +84,36 @@ def test_other_texts_are_unanswered(text, reason):
 
 def test_a_text_that_is_cut_is_unanswered_whatever_it_holds():
     assert read("Aspirin is used to treat pain", is_cut=True) == ("", "cut")
+
+
+MARKS_OF_THOUGHTS = [
+    *[
+        (f"{a}{word}{b}", f"{a}/{word}{b}")
+        for word in ("think", "THINK", "thought", "reasoning")
+        for a, b in ("<>", "[]", "◁▷")
+    ],
+    ("<seed:think>", "</seed:think>"),
+    ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>text<|message|>"),
+    ("analysis", "assistantfinal"),
+]
+
+
+@pytest.mark.parametrize(("begin", "end"), MARKS_OF_THOUGHTS)
+def test_thoughts_end_with_their_mark_or_there_is_no_answer(begin, end):
+    assert read(f"{begin}Headache, or IL-2?{end}pain") == ("pain", "")
+    assert read(f"\n{begin}Headache?{end}Pain.<|return|>") == ("pain", "")
+    assert read(f"{begin}It is pain.") == ("", "no text")
+    assert read(f"{begin}It is pain.{end}") == ("", "no text")
+    if begin != "analysis":
+        assert read(f"It is headache.{end}pain") == ("pain", "")  # begun by the template
+        assert opened_thoughts(f"user: pain?\nassistant: {begin.partition('<|message|>')[0]}\n")
+    assert not opened_thoughts(f"user: {begin} pain?\nassistant: ")
+
+
+@pytest.mark.parametrize("text", ["Analysis of pain", "analysis: pain", "[pain]", "I think: pain"])
+def test_words_of_thought_are_no_marks(text):
+    assert read(text) == ("pain", "")
 
 
 @pytest.mark.parametrize(

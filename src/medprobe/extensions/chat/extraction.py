@@ -20,6 +20,17 @@ LINES: Final = {"first_line": 0, "last_line": -1}
 CUT, EMPTY, NO_NAME, SEVERAL = "cut", "no text", "no name", "several names"
 
 _END_MARK: Final = re.compile(r"<[|｜][^<>]{1,40}[|｜]>|</?s>|<eos>|<(?:end|start)_of_turn>")
+# Thoughts stand between tags such as <think> and [THINK], or in a channel of gpt-oss's, whose marks
+# some servers leave out ("analysis…assistantfinal…").
+_TAG: Final = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning)[>\]▷]"
+_BEGIN: Final = re.compile(
+    rf"[<\[◁]{_TAG}|<\|channel\|>(?:analysis|commentary)|analysis(?=[^\W\d_])", re.IGNORECASE
+)
+_END: Final = re.compile(
+    rf"(?:[<\[]/|◁/){_TAG}|<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>",
+    re.IGNORECASE,
+)
+_BARE_END: Final = "assistantfinal"
 # These begin at the first of a run only and never go back: their time is linear.
 _EMPHASIS: Final = re.compile(r"(?<![\w*_`])[*_`]++(?=\S)|(?<=[^\s*_`])[*_`]++(?!\w)")
 _HEADING: Final = re.compile(r"^[^\S\n]*#{1,6}\s+", re.MULTILINE)
@@ -224,15 +235,46 @@ def first_sentence(text: str, *, is_cut: bool) -> tuple[str, bool]:
 def strip_thoughts(text: str, end: str = THINK_END) -> str:
     """Return what follows the thoughts; nothing where they begin and do not end.
 
-    >>> strip_thoughts("<think>pain?</think> gout"), strip_thoughts("<think>pain")
+    Args:
+        text: What a model wrote.
+        end: The default stands for all marks that are known here; another one, for itself.
+
+    >>> strip_thoughts("<think>pain?</think> gout"), strip_thoughts("[THINK]pain")
     (' gout', '')
+    >>> strip_thoughts("analysisThey ask of pain.assistantfinalgout")
+    'gout'
     """
     if not end:
         return text
-    _, mark, rest = text.rpartition(end)
-    begin = end.replace("/", "", 1)
-    is_open = not mark and begin != end and text.lstrip().startswith(begin)
-    return "" if is_open else rest
+    if end != THINK_END:
+        _, mark, rest = text.rpartition(end)
+        begin = end.replace("/", "", 1)
+        is_open = not mark and begin != end and text.lstrip().startswith(begin)
+        return "" if is_open else rest
+    if begins_thoughts(text) and text.lstrip()[:1].isalpha() and _BARE_END in text:
+        return text.rpartition(_BARE_END)[2]
+    ends = [found.end() for found in _END.finditer(text)]
+    return text[ends[-1] :] if ends else "" if begins_thoughts(text) else text
+
+
+def begins_thoughts(text: str) -> bool:
+    """Return whether a text begins with the mark of thoughts."""
+    return bool(_BEGIN.match(text.lstrip()))
+
+
+def ends_thoughts(text: str) -> bool:
+    """Return whether a text has the mark that ends thoughts."""
+    return bool(_END.search(text))
+
+
+def opened_thoughts(prompt: str) -> str:
+    """Return the mark with which a prompt begins the thoughts of the text that follows, or "".
+
+    >>> opened_thoughts("user: gout?\\nassistant: <think>\\n"), opened_thoughts("<think></think>")
+    ('<think>', '')
+    """
+    marks = [found for found in _BEGIN.finditer(prompt) if not prompt[found.end() :].strip()]
+    return marks[-1][0] if marks else ""
 
 
 def strip_marks(text: str) -> str:

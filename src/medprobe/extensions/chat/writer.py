@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast
 
 from medprobe.backends.finder import Backend, Transformers
-from medprobe.core.answers import THINK_END
 from medprobe.core.tables import SLOT
 from medprobe.engine import causal
 from medprobe.engine.configuration import Head
 from medprobe.engine.load import Model
 from medprobe.engine.slots import Slot, WritingPrompt, answer_ids, check_window
-from medprobe.extensions.chat import prompt_texts, writing
+from medprobe.extensions.chat import extraction, prompt_texts, writing
 from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, text_of
 
 
@@ -83,7 +82,7 @@ class CheckpointWriter:
     @property
     def thinks(self) -> bool:
         """Whether the template knows of thoughts."""
-        return THINK_END in str(self.model.tokenizer.chat_template or "")
+        return extraction.ends_thoughts(str(self.model.tokenizer.chat_template or ""))
 
     def answer_length(self, names: Sequence[str]) -> int:
         """The tokens of the longest name."""
@@ -98,7 +97,8 @@ class CheckpointWriter:
     ) -> list[list[writing.Text]]:
         """By beam search or draws (`writing`); with thoughts, the likeliest token each time.
 
-        Thoughts and their answer end where the checkpoint ends a text.
+        Thoughts and their answer end where the checkpoint ends a text. Where the template begins
+        the thoughts, its mark stands before the text.
         """
         if not settings.thoughts:
             slots = self.tokenize(prompts, where, separator)
@@ -113,7 +113,12 @@ class CheckpointWriter:
             for slot in prompt_texts.slots(self.model, texts, where, separator, has_start=True)
         ]
         settings = replace(settings, beams=1, cap=settings.cap + settings.thoughts)
-        return writing.write(self.model, slots, where, settings)
+        written = writing.write(self.model, slots, where, settings)
+        marks = [extraction.opened_thoughts(text.removesuffix(SLOT)) for text in texts]
+        return [
+            [found._replace(text=mark + found.text) for found in of_prompt]
+            for mark, of_prompt in zip(marks, written, strict=True)
+        ]
 
     def word_log_probs(
         self, prompts: Sequence[Prompt], where: Sequence[str], words: Sequence[str], separator: str

@@ -109,7 +109,8 @@ class Answering(Method):
         thinking: Thinking = Thinking()
         """`free`: room for thoughts before the answer of a chat."""
         think_end: str = answers.THINK_END
-        """`free`: what ends thoughts. Empty: nothing is taken off."""
+        """`free`: what ends thoughts; `</think>` stands for the marks of other models too. Empty:
+        nothing is taken off."""
         extract: Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_pattern)] = (
             extraction.NAMES
         )

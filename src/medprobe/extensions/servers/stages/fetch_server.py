@@ -12,10 +12,10 @@ import click
 
 from medprobe.backends import PLUGIN_MODEL, PluginModel
 from medprobe.core import places
-from medprobe.core.answers import THINK_END
 from medprobe.core.errors import BadInput, nearest, quoting
 from medprobe.core.files import replacing
 from medprobe.core.params import ModelKind, Params
+from medprobe.extensions.chat import extraction
 from medprobe.extensions.servers import fingerprint
 from medprobe.extensions.servers.backends.served import (
     Served,
@@ -95,8 +95,8 @@ def _thinks(client: Client) -> bool:
     answer = client.post(**_ask("chat", ANSWERED))
     text, is_cut = read_text(answer, "chat", f"servers.{client.name}")
     thoughts, _ = read_choice(nested(answer, "choices", 0))
-    begins = text.lstrip().startswith(THINK_END.replace("/", ""))
-    return bool(thoughts) or begins or THINK_END in text or (is_cut and not text)
+    in_text = extraction.begins_thoughts(text) or extraction.ends_thoughts(text)
+    return bool(thoughts) or in_text or (is_cut and not text)
 
 
 def _lacks(client: Client, kind: ModelKind) -> dict[str, str]:
