@@ -56,6 +56,14 @@ def test_the_subject_at_rank_one_is_counted() -> None:
     assert got["subject_at_1"].tolist() == [1, 0]
 
 
+def test_rouge_l_is_that_of_the_first_text() -> None:
+    """Of texts that are written; what is written for no query is nothing."""
+    table = predictions(ranked("full-may_treat-0", ".x"), ranked("full-may_treat-1", ".."))
+    table = table.assign(rouge_l=[0.5, 1.0, 0.25, 0.75])
+    got = values(table, queries(query(0), query(1), query(2))).set_index("query_id")
+    assert got["rouge_l"].tolist() == [0.5, 0.25, 0.0]
+
+
 def test_ties_share_the_hit() -> None:
     table = predictions(ranked("q", ".x.."))
     table["score"] = [3.0, 3.0, 3.0, 1.0]
@@ -259,7 +267,9 @@ def test_a_query_without_an_answer_is_unanswered_where_answers_are_free() -> Non
 
 def test_every_metric_says_direction_range_and_source() -> None:
     query_table = answered(0)
-    table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1, unanswered="")
+    table = predictions(ranked("full-may_treat-0", "x")).assign(
+        answer_rank=1, unanswered="", rouge_l=1.0
+    )
     by_query = values(table, query_table)
     all_values = [*by_query, *by_answer(by_query, query_table)]
     metrics = catalog()

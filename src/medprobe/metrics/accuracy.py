@@ -38,6 +38,7 @@ _TIED: Final = "expected acc@k where equal scores are drawn in random order"
 _MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
 _AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
 _BY_ANSWER: Final = "mean over the answers of a relation of the mean over each one's queries"
+_ROUGE: Final = "Lin 2004, by rouge-score: the first text's F against its nearest answer"
 _UNANSWERED: Final = "free answers that are cut, empty, or name no candidate or several"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
@@ -58,6 +59,7 @@ class Accuracy(Scorer):
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
+        Metric("rouge_l", "ROUGE-L", "higher", 0.0, 1.0, _ROUGE),
         Metric("unanswered", "unanswered", "neither", 0.0, 1.0, _UNANSWERED),
     )
 
@@ -101,7 +103,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
     `subject_at_1`, where they are the best names, not those ranked above the answer;
-    `unanswered`, where predictions are free answers.
+    `rouge_l`, where they carry it; `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
     Raises:
@@ -176,6 +178,9 @@ def _values_of_run(
             predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
         )
         table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
+        if "rouge_l" in predictions:
+            firsts = predictions[predictions["rank"] == 1].set_index(KEYS)["rouge_l"]
+            table["rouge_l"] = firsts.reindex(index).fillna(0.0).to_numpy()
         if "unanswered" in predictions and predictions["unanswered"].notna().any():
             table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
     return table
