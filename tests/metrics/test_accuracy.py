@@ -147,7 +147,7 @@ def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
     """Queries of one relation by the numbers of their answers."""
     query_table = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
     answers = relation + " " + query_table["answer_ids"].str[0]
-    return query_table.assign(first_answer=answers, answer=answers)
+    return query_table.assign(first_answer=answers, answer_cluster=answers, answer=answers)
 
 
 def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
@@ -165,7 +165,7 @@ def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
 def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
     query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
-    query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer"])
+    query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer", "answer_cluster"])
     BenchmarkTables(query_rows, CANDIDATES).write(tmp_path)
     table = predictions(
         *(

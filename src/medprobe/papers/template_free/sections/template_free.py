@@ -13,7 +13,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.papers import MEAN, papers, published
 from medprobe.metrics import catalog
-from medprobe.metrics.significance import LEVEL
+from medprobe.metrics.statistics import LEVEL
 from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.data_sets import (
     METHOD,
