@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers.toy_project import project, score_once
+from helpers.toy_project import project
 from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import PREDICTIONS, RUNS
+from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_model
 
 SETTINGS = {"layer": 12}
@@ -48,6 +49,6 @@ def track_project(params: Params, made_with: Mapping[str, Any] = MADE_WITH) -> N
     with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, about):
         pass
     track_model("taught", params)
-    score_once(params)
+    significance(params)
     track(params)
     track(params)

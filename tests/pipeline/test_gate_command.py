@@ -94,7 +94,10 @@ def test_a_good_table_passes_and_is_built_once(project: Path) -> None:
     code, out = run_workflow(project)
     assert code == 0, out
     assert "Running stage" not in out
-    assert out.splitlines() == ["all gates passed; their pages: outputs/validation/**/index.html"]
+    published, count, last = out.splitlines()
+    assert published == "good: tables: unsigned"
+    assert re.fullmatch(r"\d+ checks passed, 0 failed, 0 warnings", count)
+    assert last == "all gates passed; their pages: outputs/validation/**/index.html"
 
 
 def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Path) -> None:
@@ -105,10 +108,12 @@ def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Pat
     assert code == 2
     *_, last = lines = out.splitlines()
     assert re.fullmatch("Error: medprobe gate: stopped by build-.*, validate-.*; .*", last)
-    [empty] = [line for line in lines if line.startswith("build-table@empty: ")]
+    [empty] = [line for line in lines if line.startswith("✗ build-table@empty: ")]
     assert "data/tables/empty.csv, line 3: object is " in empty
-    [twice] = [line for line in lines if line.startswith("validate-table@twice: ")]
-    assert "2 rows fail, the first is row 1, treats/A" in twice
+    [twice] = [line for line in lines if line.startswith("✗ twice: ")]
+    assert "2 rows, the first is data/tables/twice.csv, line 2 (row 1, treats/A)" in twice
+    [count] = [line for line in lines if " checks passed, 2 failed, " in line]
+    assert max(map(lines.index, (empty, twice))) < lines.index(count)
     assert "data/tables/empty.csv, line 3: object is " in page(project, "empty")
     assert "row 2, treats/B" in page(project, "twice")
     assert "required checks passed" in page(project, "good")
@@ -120,7 +125,7 @@ def test_the_page_of_a_broken_row_takes_the_place_of_an_earlier_one(project: Pat
     write_tables(project, good=NO_OBJECT)
     code, out = run_workflow(project)
     assert code == 2
-    assert "build-table@good: data/tables/good.csv, line 3: object is " in out
+    assert "✗ build-table@good: data/tables/good.csv, line 3: object is " in out
     assert "data/tables/good.csv, line 3: object is " in page(project, "good")
     assert not (project / "outputs/passed/good").exists()
     write_tables(project, good=GOOD)

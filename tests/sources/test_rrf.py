@@ -152,7 +152,7 @@ def test_preferred_and_english_names(tmp_path: Path) -> None:
     ]
     write(tmp_path, "MRCONSO.RRF", *rows)
     assert rrf.read_preferred_names(tmp_path).rows() == [("C1", "fever")]
-    assert rrf.read_english_names(tmp_path).rows() == [("C1", "pyrexia"), ("C1", "fever")]
+    assert rrf.read_english_names(tmp_path).rows() == [("C1", "fever"), ("C1", "pyrexia")]
 
 
 @pytest.mark.parametrize("end", ["\n", ""])

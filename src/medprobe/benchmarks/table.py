@@ -30,7 +30,7 @@ from medprobe.core.tables import (
     DISTRACTOR,
     FAMILIES,
     ORIGINAL,
-    RELATION_ANSWERS,
+    PLACES,
     SLOT,
     BenchmarkTables,
 )
@@ -166,6 +166,8 @@ def tables(
     facts_by_query = {key: [fact for _, fact in rows] for key, rows in rows_by_query.items()}
     all_facts = [fact for query_facts in facts_by_query.values() for fact in query_facts]
     queries = pd.DataFrame(_queries(facts_by_query))
+    found = [_joined([where for where, _ in rows]) for rows in rows_by_query.values()]
+    notes = {PLACES: queries[["query_id"]].assign(place=found)}
     candidates = _candidates(all_facts, spaces)
     _warn_of_single_names(source, facts_by_query, candidates, spaces)
     subjects = {(relation, subject) for relation, subject, _ in rows_by_query}
@@ -190,9 +192,17 @@ def tables(
     if spaces:
         pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
-    answers = queries.explode("answers")[["relation", "answers"]].drop_duplicates(ignore_index=True)
-    others[RELATION_ANSWERS] = answers.rename(columns={"answers": "name"})
-    return BenchmarkTables(queries, candidates, others=others, normalise=normalise)
+    return BenchmarkTables(queries, candidates, notes, others, normalise=normalise)
+
+
+def _joined(places: list[str]) -> str:
+    """File and lines of a query's facts.
+
+    >>> _joined(["facts.csv, line 2", "facts.csv, line 9"])
+    'facts.csv, line 2 and line 9'
+    """
+    first, *others = places
+    return " and ".join([first, *(place.rpartition(", ")[2] for place in others)])
 
 
 def _warn_of_single_names(

@@ -37,8 +37,6 @@ class PublishedTable(Section):
     rows: list[PublishedRow] = Field([])
     notes: tuple[str, ...] = ()  # where what is printed contradicts itself; the report shows them
     open: tuple[str, ...] = ()  # as `Paper.open`, of this table alone
-    repeats: dict[str, tuple[str, ...]] = Field({})  # rows of other tables, of these models, too
-    models: tuple[str, ...] = ()  # of a figure, which prints no numbers: what it shows
     adopted: Choices = Field({})  # sections that are others for this table alone
 
 
@@ -71,6 +69,13 @@ class PaperSections(Section):
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]]
 
 
+class PublishedFiles(Section):
+    """The files of a source as their publisher released them."""
+
+    release: str
+    files: dict[str, tuple[int, int, str]]  # by name: bytes, rows, SHA-256
+
+
 class Paper(Section):
     """A paper: where it is, its checkpoints, what `medprobe adopt` writes, and what it prints."""
 
@@ -81,6 +86,7 @@ class Paper(Section):
     variants: dict[str, Choices] = Field({})  # further settings of a builder, to be added by hand
     sizes: dict[str, dict[str, dict[str, float]]] = Field({})  # counts of benchmarks, by subset
     released: dict[str, dict[str, dict[str, float]]] = Field({})  # those of the released files
+    files: dict[str, PublishedFiles] = Field({})  # released ones, by the source's folder in data/
     trained_until: str | None = None  # the day by which all its models were trained
     names: dict[str, str] = Field({})  # concepts (CUIs) by what the tables call them
     models: dict[str, PaperModel]  # by the names of `checkpoints`

@@ -25,6 +25,7 @@ from medprobe.core.spreadsheets import csv_text
 SLOT: Final = "[Y]"
 BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
+PLACES: Final = "places"  # a note of a builder: file and line of each query, `query_id, place`
 Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
 SCORER: Final = b"medprobe.metric"  # key in a prediction table's file: what scores it
 REFUSAL: Final = b"medprobe.not_asked"  # key in one without rows: why the model was not asked
@@ -100,6 +101,7 @@ class Metadata:
     many_relations: bool = False  # too many for a figure, or for one MLflow metric each
     contrasts: tuple[tuple[str, str], ...] = ()  # subsets on which a system is compared with itself
     invented: bool = False  # of the sample world: its models have read a known part of the facts
+    published: dict[str, str] = field(default_factory=dict)  # is each source as released?
 
     @property
     def is_open(self) -> bool:

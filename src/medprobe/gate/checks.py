@@ -40,12 +40,14 @@ CONTEXT: Final = "context"  # the parameter of checks that need other tables
 class Context:
     """A run of the gate, for checks that need more than their own values.
 
-    `tables` are all validated tables, by name. A check adds to `reasons` why a row fails, by the
-    row's id: what can always be shown, and text of the data, which can be licensed. `computed`
-    holds what takes long and several checks need, by a name.
+    `tables` are all validated tables, by name, and `places` says where rows are in their source. A
+    check adds to `reasons` why a row fails, by the row's id: what can always be shown, and text of
+    the data, which can be licensed. `computed` holds what takes long and several checks need, by a
+    name.
     """
 
     tables: Mapping[str, pd.DataFrame]
+    places: Mapping[str, str] = field(default_factory=dict)
     reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
     computed: dict[str, Any] = field(default_factory=dict)
 
@@ -87,9 +89,9 @@ faults: Final[dict[str, Fault]] = {
 
 
 @contextmanager
-def providing(tables: Mapping[str, pd.DataFrame]) -> Iterator[Context]:
+def providing(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str]) -> Iterator[Context]:
     """Provide checks with the context of a run on these tables."""
-    context = Context(tables)
+    context = Context(tables, places)
     token = _context.set(context)
     try:
         yield context

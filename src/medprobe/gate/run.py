@@ -4,7 +4,7 @@ There is no project folder of Great Expectations' own.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,11 @@ NUMBER: Final = "row_number"  # column that the gate adds to a table, from 1
 
 
 def run(
-    suites: list[Suite], tables: Mapping[str, pd.DataFrame], *, text: bool
+    suites: list[Suite],
+    tables: Mapping[str, pd.DataFrame],
+    *,
+    text: bool,
+    places: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Run suites on tables. The same tables give the same reports.
 
@@ -30,12 +34,13 @@ def run(
         tables: by name.
         text: whether reports may contain text of the tables. Without it they have only the text of
             the columns that identify rows.
+        places: file and line of rows in their source, by their ids, as far as they are known.
 
     Returns:
         One report per suite: table, rows, success, and `checks`, one per expectation. A check has
         type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (the number
-        and id of rows, their `fault` in words, and their values) and `problem` (why it could not be
-        checked, such as a missing column).
+        and id of rows, their `place` in the source, their `fault` in words, and their values) and
+        `problem` (why it could not be checked, such as a missing column).
 
     Raises:
         BadInput: a suite's table is missing.
@@ -46,7 +51,7 @@ def run(
     gx_context.variables.progress_bars = {"globally": False}  # type: ignore[assignment]
     source = gx_context.data_sources.add_pandas("tables")
     with (
-        providing(tables) as context,
+        providing(tables, places or {}) as context,
         show_progress("validate", sum(len(suite.entries) for suite in suites), "checks") as bar,
     ):
         bar.advance_to(0)
@@ -132,7 +137,8 @@ def _failing(
     if name in context.reasons:
         place, detail = context.reasons[name]
         values["reason"] = f"{place}: {detail}" if text and detail else place
-    return {"number": int(row[NUMBER]), "row": name, **values}
+    place = context.places.get(name, "")
+    return {"number": int(row[NUMBER]), "row": name, "place": place, **values}
 
 
 def _plain(value: Any) -> Any:
@@ -150,14 +156,18 @@ TEMPLATES: Final = Path(__file__).parent
 
 
 def page(
-    subject: str, reports: list[dict[str, Any]], sources: Sequence[Mapping[str, Any]] = ()
+    subject: str,
+    reports: list[dict[str, Any]],
+    sources: Sequence[Mapping[str, Any]] = (),
+    published: Mapping[str, str] | None = None,
 ) -> str:
-    """Render the reports of `gate.run` as HTML.
+    """Render the reports of `gate.run` as HTML. The page opens at what failed.
 
     Args:
         subject: the benchmark's name.
         reports: of its suites.
         sources: the rows of its table `sources`: what was read, and what was passed over.
+        published: of each source, whether it is as its publisher released it.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -167,25 +177,59 @@ def page(
     )
     checks = [check for report in reports for check in report["checks"]]
     failed = [check["severity"] for check in checks if not check["success"]]
+    failing = {"table": "", "rows": 0, "checks": failures(reports)}
     return environment.get_template("page.html").render(
         subject=subject,
-        reports=reports,
+        reports=[failing, *reports] if failed else reports,
+        published=published or {},
         sources=sources,
         checks=len(checks),
         failed=failed.count("critical"),
         warnings=len(failed) - failed.count("critical"),
         failing_rows=failing_rows,
+        words=words,
     )
 
 
+def failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The checks that failed, with the name of their `table`: first those that stop."""
+    failed = [
+        {**check, "table": report["table"]}
+        for report in reports
+        for check in report["checks"]
+        if not check["success"]
+    ]
+    return sorted(failed, key=lambda check: check["severity"] != "critical")
+
+
+def words(check: Mapping[str, Any]) -> str:
+    """What is wrong, in words, how often, and where first.
+
+    >>> row = {"number": 3, "row": "a", "fault": "an answer is the subject", "place": "f, line 4"}
+    >>> words({"type": "expect_x", "notes": "", "failing": 2, "problem": "", "examples": [row]})
+    'an answer is the subject: 2 rows, the first is f, line 4 (row 3, a)'
+    """
+    first: dict[str, Any] = next(iter(check["examples"]), {})
+    expected = f"expected: {check['notes']}" if check["notes"] else check["type"]
+    said = first.get("fault") or expected
+    if not first:
+        return ": ".join(filter(None, [said, check["problem"]]))
+    rows = "" if check["failing"] == 1 else f"{check['failing']:,} rows, the first is "
+    return f"{said}: {rows}{_named(first)}"
+
+
 def failing_rows(check: dict[str, Any]) -> list[str]:
-    """One line per failing row of a check: its number, its id, its fault and its values."""
+    """One line per failing row of a check: where it is, its fault and its values."""
     lines = []
     for example in check["examples"]:
-        name = f"row {example['number']:,}, {example['row']}".removesuffix(", ")
-        named = ("number", "row", "fault")
+        named = ("number", "row", "fault", "place")
         fields = {key: value for key, value in example.items() if key not in named}
         values = ", ".join(f"{key} = {value!r}" for key, value in fields.items())
-        fault = example.get("fault", "")
-        lines.append(": ".join(filter(None, [name, fault, values])))
+        lines.append(": ".join(filter(None, [_named(example), example.get("fault", ""), values])))
     return lines
+
+
+def _named(example: Mapping[str, Any]) -> str:
+    """Where a failing row is in its source, if that is known, its number and its id."""
+    row = f"row {example['number']:,}, {example['row']}".removesuffix(", ")
+    return f"{example['place']} ({row})" if example.get("place") else row

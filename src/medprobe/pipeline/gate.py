@@ -3,8 +3,12 @@
 DVC runs the stages, so that nothing is built twice.
 """
 
+import html
+import json
+import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +16,15 @@ from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params, find_settings
-from medprobe.gate.run import page
+from medprobe.gate import run
 from medprobe.pipeline.clean import repair
 from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.pipeline.repro import DVC, environment, exclusive_lock, process_group
 from medprobe.pipeline.stale_stages import Stage, dvc_error, find_stale_stages
 
 GATE: Final = "validate"  # begins the commands of gates
+SENTENCES: Final = places.VALIDATION / "sentences"  # of sets of sentences
+LOG: Final = 400  # lines that a job's summary has at most
 RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock has their hashes
 
 
@@ -44,22 +50,62 @@ def gate(params: Params, base: str) -> None:
     with exclusive_lock(), process_group() as group:
         repair()
         differing = _differing()
-        failures = _run(group)
+        failures, log = _run(group)
         differing |= _differing()
-    for line in [*_edited_suites(base), *_unlike_record(differing)]:
-        print(line)
+    lines = _summary(params.benchmark_names, failures)
     if failures:
-        for stage, error in failures.items():
-            print(f"{stage}: {error}")
-        for source in missing_sources(list_sources(params, places.DATA)):
-            print(f"{places.DATA / source}: missing")
+        missing = missing_sources(list_sources(params, places.DATA))
+        lines += [f"{places.DATA / source}: missing" for source in missing]
+    lines += [*_edited_suites(base), *_unlike_record(differing)]
+    print("\n".join(lines))
+    _write_for_github(lines, log)
+    if failures:
         problem = f"stopped by {', '.join(failures)}"
         raise BadInput("medprobe gate", problem, "correct what the lines above name")
     print(f"all gates passed; their pages: {places.VALIDATION}/**/index.html")
 
 
-def _run(group: int) -> dict[str, str]:
-    """Run the stale gates and what they need; return the error of each failed stage, by its name.
+def _summary(names: Iterable[str], failures: dict[str, str]) -> list[str]:
+    """What is as published, then what failed, in words, then warnings, then the count."""
+    folders = [*(places.VALIDATION / name for name in sorted(names)), *SENTENCES.glob("*")]
+    files = [folder / "result.json" for folder in folders]
+    results = [json.loads(file.read_text("utf-8")) for file in files if file.is_file()]
+    lines = [
+        f"{result['name']}: {source}: {verdict}"
+        for result in results
+        for source, verdict in result.get("published", {}).items()
+    ]
+    failed = [
+        (result["name"], run.words(check), check["severity"] == "critical")
+        for result in results
+        for check in run.failures(result["tables"])
+    ]
+    stopped = [f"✗ {name}: {words}" for name, words, stops in failed if stops]
+    stopped += [
+        f"✗ {stage}: {error}"
+        for stage, error in failures.items()
+        if not any(words in error for _, words, stops in failed if stops)
+    ]
+    warned = [f"warning: {name}: {words}" for name, words, stops in failed if not stops]
+    checks = sum(len(report["checks"]) for result in results for report in result["tables"])
+    count = f"{checks - len(failed):,} checks passed, {len(stopped)} failed, {len(warned)} warnings"
+    return [*lines, *stopped, *warned, count]
+
+
+def _write_for_github(lines: list[str], log: list[str]) -> None:
+    """Write the summary of a GitHub job, if this is one: the lines, and the log folded."""
+    if not (path := os.environ.get("GITHUB_STEP_SUMMARY")):
+        return
+    shown = "\n".join(f"- {html.escape(line)}" for line in lines)
+    folded = f"<details><summary>log</summary>\n\n```\n{''.join(log[-LOG:])}```\n\n</details>"
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"## The gate of the data\n\n{shown}\n\n{folded}\n\n")
+
+
+def _run(group: int) -> tuple[dict[str, str], list[str]]:
+    """Run the stale gates and what they need.
+
+    Returns the error of each failed stage, by its name, and the lines that were printed.
 
     The lines of the stages are printed as they come. A stage's last line before DVC says that it
     failed is its error.
@@ -67,8 +113,8 @@ def _run(group: int) -> dict[str, str]:
     stages = find_stale_stages()
     gates = [name for name, stage in stages.items() if stage.options[""].startswith(GATE)]
     if not gates:
-        return {}
-    errors, name, last, line = dict[str, str](), "", "", ""
+        return {}, []
+    errors, name, last, line, log = dict[str, str](), "", "", "", list[str]()
     with subprocess.Popen(
         [*DVC, "--wait-for-lock", "repro", "--keep-going", *gates],
         env=environment(),
@@ -80,6 +126,7 @@ def _run(group: int) -> dict[str, str]:
         assert process.stdout
         for line in filter(str.strip, process.stdout):
             print(line, end="", flush=True)
+            log.append(line)
             if started := re.match("Running stage '(.+)':", line):
                 name = started[1]
             elif line.startswith("WARNING: failed to run: "):
@@ -87,9 +134,9 @@ def _run(group: int) -> dict[str, str]:
                 _write_page(stages[name], errors[name])
             last = line
     if process.returncode == 0:
-        return {}
+        return {}, log
     failed = re.findall("'([^']+)'", line) if "failed to reproduce" in line else ["dvc repro"]
-    return {stage: errors.get(stage, "failed, see above") for stage in failed}
+    return {stage: errors.get(stage, "failed, see above") for stage in failed}, log
 
 
 def _write_page(stage: Stage, error: str) -> None:
@@ -109,7 +156,7 @@ def _write_page(stage: Stage, error: str) -> None:
         report = {"table": "sources", "rows": 0, "success": False, "checks": [failed]}
         with replacing(folder) as scratch:
             scratch.mkdir()
-            (scratch / "index.html").write_text(page(name, [report]), encoding="utf-8")
+            (scratch / "index.html").write_text(run.page(name, [report]), encoding="utf-8")
 
 
 def _differing() -> set[str]:

@@ -103,11 +103,11 @@ def read_preferred_names(folder: Path, among: pl.DataFrame | None = None) -> pl.
         & (pl.col("SUPPRESS") == "N")
     )
     names = read_mrconso(folder, ["CUI", "STR"], english_preferred, among)
-    return names.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).sort("CUI")
+    return names.group_by("CUI").agg(pl.col("STR").min()).sort("CUI")
 
 
 def read_english_names(folder: Path, among: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Read all English names that are not suppressed, columns `CUI, STR`, in the file's order.
+    """Read all English names that are not suppressed, columns `CUI, STR`, sorted.
 
     Args:
         folder: of the RRF files.
@@ -115,7 +115,7 @@ def read_english_names(folder: Path, among: pl.DataFrame | None = None) -> pl.Da
     """
     in_use = (pl.col("LAT") == "ENG") & (pl.col("SUPPRESS") == "N")
     names = read_mrconso(folder, ["CUI", "STR"], in_use, among)
-    return names.group_by("CUI", "STR").agg(pl.col("line").min()).sort("line").drop("line")
+    return names.select("CUI", "STR").unique().sort("CUI", "STR")
 
 
 def _require_file(path: Path) -> None:
@@ -126,23 +126,6 @@ def _require_file(path: Path) -> None:
         raise BadInput(path, "no such file", GET)
     if not path.stat().st_size:
         raise BadInput(path, "empty", GET)
-
-
-def _check_size(path: Path) -> None:
-    """Refuse a file of another size than MRFILES.RRF of its folder says, if there is one.
-
-    Its fields are FIL, DES, FMT, CLS, RWS and BTS: name, description, columns and their number,
-    rows, bytes.
-    """
-    listing = path.with_name("MRFILES.RRF")
-    if not listing.is_file():
-        return
-    for where, line in read_lines(listing, GET):
-        fields = line.split("|")
-        name, size = fields[0], fields[5] if len(fields) > 5 else ""
-        if name == path.name and size.isdigit() and int(size) != path.stat().st_size:
-            problem = f"{path.stat().st_size:,} bytes, but {where} says {int(size):,}"
-            raise BadInput(path, problem, DOWNLOAD_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -163,7 +146,6 @@ class _Query:
     def read(self, path: Path) -> pl.DataFrame:
         """Read the rows. Raises BadInput for the first wrong line."""
         _require_file(path)
-        _check_size(path)
         lines = pl.scan_lines(
             path, name="text", row_index_name="line", row_index_offset=1, glob=False
         )

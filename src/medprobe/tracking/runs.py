@@ -31,7 +31,7 @@ from medprobe.core.tables import (
     whole_table,
 )
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, cached, scores_key, swept_settings, to_rows
+from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
@@ -85,14 +85,14 @@ def _rows(path: Path, scores: Scores) -> pd.DataFrame:
 def scored_rows(path: Path, params: Params) -> tuple[pd.DataFrame, Metadata]:
     """The numbers of a prediction table as rows of the comparison, and what its benchmark is."""
     metadata, scoring = _scoring(path, params)
-    return _rows(path, cached(path, places.BENCHMARKS / path.stem, scoring).scores), metadata
+    return _rows(path, cached_scores(path, places.BENCHMARKS / path.stem, scoring)), metadata
 
 
 def _content(path: Path, params: Params) -> Content:
     model, method, benchmark = result_names(path)
     folder = places.BENCHMARKS / benchmark
     metadata, scoring = _scoring(path, params)
-    scores = cached(path, folder, scoring).scores
+    scores = cached_scores(path, folder, scoring)
     rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
@@ -162,6 +162,7 @@ def _tags(
     if model in params.fetch:
         revision = params.fetch[model].revision or revision
     about = {name: str(value) for name, value in origin.items() if name not in UNTAGGED}
+    published = Metadata.read(places.ABOUT / f"{benchmark}.json").published
     return {
         "stage": "probe",
         "kind": kind,
@@ -170,6 +171,7 @@ def _tags(
         "model.revision": revision,
         **{f"dvc.{name}": md5 for name, md5 in inputs.items()},
         **{f"made.{name}": value for name, value in about.items()},
+        **{f"published.{source}": verdict for source, verdict in published.items()},
         **_candidates(places.BENCHMARKS / benchmark),
     }
 

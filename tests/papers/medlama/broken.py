@@ -1,7 +1,6 @@
 """Broken tables and files of MedLAMA, and files that are odd and right."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import pandas as pd
@@ -189,12 +188,6 @@ def filled_down(relation: str) -> Callable[[list[Row]], list[Row]]:
     return change
 
 
-def list_size(data: Path) -> None:
-    """Write the list of a UMLS release's files with the size of MRREL."""
-    size = (data / MRREL).stat().st_size
-    (data / "umls/MRFILES.RRF").write_text(f"MRREL.RRF|Relations|CUI1|16|7|{size}|\n")
-
-
 def names(step: int, change: Callable[[str], str]) -> Damage:
     """Change each name of so many."""
     return rows(MRCONSO, every(step, STR=lambda row: change(row["STR"])))
@@ -202,9 +195,6 @@ def names(step: int, change: Callable[[str], str]) -> Damage:
 
 FILES: Final[Cases] = {
     "MRCONSO cut in half": refused(table(MRCONSO, half), "MRREL.RRF"),
-    "MRREL cut in half, with MRFILES.RRF": refused(
-        both(list_size, table(MRREL, half)), "MRREL.RRF"
-    ),
     "MRREL appended to itself": warns(table(MRREL, lambda lines: lines * 2), "rows_to_be_few"),
     "CUI1 and CUI2 of MRREL exchanged": stops(
         both(rows(MRREL, swap("CUI1", "CUI2")), rows(MRREL, swap("AUI1", "AUI2"))),

@@ -61,9 +61,9 @@ def write_umls(data: Path, concepts: list[Concept], triples: list[Triple]) -> Pa
 def obvious(concepts: list[Concept], triples: list[Triple], most: int, draw: int) -> list[object]:
     """The full set by the letter of the rule: `(relation, id, subject, answers, ids)`."""
     atom = {aui: name for _, aui, name in concepts}
-    last = {cui: name for cui, _, name in concepts}
+    last = {cui: name for cui, _, name in sorted(concepts)}
     queries: dict[tuple[str, str, str], dict[str, str]] = {}
-    for tail, aui1, head, aui2, rela, sab in triples:
+    for tail, aui1, head, aui2, rela, sab in sorted(triples):  # as a release is
         if rela in RELATIONS and sab in ("SNOMEDCT_US", "NCI", "MED-RT"):
             subject, answer = atom.get(aui2, last[head]), atom.get(aui1, last[tail])
             queries.setdefault((head, subject, rela), {})[answer] = tail

@@ -10,6 +10,7 @@ from medprobe.core.params import Params
 from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.sample.files import are_invented
+from medprobe.sources.publishers import compare
 
 
 def build(name: str, params: Params, executor: Executor = in_this_process) -> None:
@@ -37,4 +38,6 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
         )
         tables.write(places.BENCHMARKS / name)
     invented = are_invented(tables, benchmark.identifiers)
-    replace(benchmark.metadata, invented=invented).write(places.ABOUT / f"{name}.json")
+    signed = {} if invented else compare(places.DATA, benchmark.metadata.sources)
+    metadata = replace(benchmark.metadata, invented=invented, published=signed)
+    metadata.write(places.ABOUT / f"{name}.json")

@@ -18,7 +18,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import PLACES, BenchmarkTables, Metadata
 from medprobe.gate import run as gate
 from medprobe.gate.suites import load, plugins_of
 
@@ -37,7 +37,7 @@ def validate(name: str, params: Params) -> None:
     """
     passed = places.PASSED / name
     passed.unlink(missing_ok=True)
-    folder = places.BENCHMARKS / name
+    folder, about = places.BENCHMARKS / name, places.ABOUT / f"{name}.json"
     benchmark_tables = BenchmarkTables.read(folder)
     builder = params.builder(name)  # DVC has built the tables by it
     where = f"params.yaml: benchmarks.{builder}.{name}"
@@ -59,6 +59,8 @@ def validate(name: str, params: Params) -> None:
         params=params,
         out=places.VALIDATION / name,
         passed=passed,
+        published=Metadata.read(about).published if about.is_file() else {},
+        rows=_places(folder / f"{PLACES}.csv"),
     )
 
 
@@ -78,6 +80,8 @@ def run_gate(
     params: Params,
     out: Path,
     passed: Path,
+    published: dict[str, str],
+    rows: dict[str, str],
 ) -> None:
     """Check tables against suites, and write the result.
 
@@ -91,23 +95,35 @@ def run_gate(
         params: the content of params.yaml.
         out: the folder of the result.
         passed: the file that is written if no critical check fails.
+        published: of each source, whether it is as its publisher released it.
+        rows: file and line of rows in their source, by their ids, as far as they are known.
 
     Raises:
         BadInput: a critical check failed, or a suite is missing or malformed.
     """
     loaded = load(suites, needed, settings)
-    reports = gate.run(loaded, tables, text=params.track.text)
+    reports = gate.run(loaded, tables, text=params.track.text, places=rows)
     success = all(report["success"] for report in reports)
     with replacing(out) as folder:
         folder.mkdir()
-        result = {"name": name, "success": success, "tables": reports}
+        result = {"name": name, "success": success, "published": published, "tables": reports}
         text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / "result.json").write_text(text + "\n", encoding="utf-8")
         read = _read(tables, files, text=params.track.text)
-        (folder / "index.html").write_text(gate.page(name, reports, read), encoding="utf-8")
+        (folder / "index.html").write_text(
+            gate.page(name, reports, read, published), encoding="utf-8"
+        )
     if success:
         write_whole(passed, "passed\n")
-    _report_failures(name, reports, files, out)
+    _report_failures(name, reports, published, files, out)
+
+
+def _places(path: Path) -> dict[str, str]:
+    """Where queries are in their source, if their builder says so."""
+    if not path.is_file():
+        return {}
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return dict(zip(table["query_id"], table["place"], strict=True))
 
 
 def _read(
@@ -130,31 +146,28 @@ def _read(
 
 
 def _report_failures(
-    name: str, reports: list[dict[str, Any]], files: dict[str, Path], out: Path
+    name: str,
+    reports: list[dict[str, Any]],
+    published: dict[str, str],
+    files: dict[str, Path],
+    out: Path,
 ) -> None:
     """Print what failed; raise BadInput for the first critical check that failed."""
-    failed = [
-        (files[report["table"]], check)
-        for report in reports
-        for check in report["checks"]
-        if not check["success"]
-    ]
-    for path, check in failed:
+    for source, verdict in published.items():
+        print(f"{name}: {source}: {verdict}")
+    failed = gate.failures(reports)
+    for check in failed:
         mark = "✗" if check["severity"] == "critical" else f"{check['severity']}:"
+        print(f"{mark} {gate.words(check)}")
         notes = f" ({check['notes']})" if check["notes"] else ""
-        problem = f": {check['problem']}" if check["problem"] else ""
-        print(f"{mark} {path}: {check['type']} {check['kwargs']}{notes}{problem}")
+        print(f"    {files[check['table']]}: {check['type']} {check['kwargs']}{notes}")
         for line in gate.failing_rows(check):
             print(f"    {line}")
         if check["failing"] > len(check["examples"]):
             print(f"    and {check['failing'] - len(check['examples']):,} more")
-    critical = [(path, check) for path, check in failed if check["severity"] == "critical"]
-    for path, check in critical[:1]:
-        rows = gate.failing_rows(check)
-        summary = (
-            f"{check['failing']:,} rows fail, the first is {rows[0]}" if rows else check["problem"]
-        )
-        remedy = f"all {len(critical)} failed checks: {out}"
-        raise BadInput(path, f"{check['type']}: {summary}", remedy)
+    critical = [check for check in failed if check["severity"] == "critical"]
+    for check in critical[:1]:
+        problem = f"{gate.words(check)} ({check['type']})"
+        raise BadInput(files[check["table"]], problem, f"all {len(critical)} failed checks: {out}")
     checks = sum(len(report["checks"]) for report in reports)
     print(f"{name}: {checks - len(failed)} checks passed, {len(failed)} warnings")

@@ -108,7 +108,10 @@ def data_note(
     if models:
         here["models"] = {_printed_name(results, model) for model in models}
         there["models"] = {name for name, m in paper.models.items() if m.counts_in(number.subset)}
-    return _compare({name: here[name] for name in there if name in here}, there)
+    said = _compare({name: here[name] for name in there if name in here}, there)
+    signed = results.benchmarks[number.benchmark].published.items()  # what publishers signed
+    known = [f"{source} {verdict}" for source, verdict in signed if verdict != "unsigned"]
+    return "; ".join([said, *known])
 
 
 def _printed_name(results: PageData, model: str) -> str:

@@ -111,7 +111,7 @@ def read_queries(path: Path, relation: str) -> pd.DataFrame:
 
     Returns:
         Columns relation, subject_id, subject, answers and answer_ids (lists, aligned), avg_match,
-        avg_rouge_l.
+        avg_rouge_l, and place, the file and line.
 
     Raises:
         BadInput: a row contradicts itself, or has another relation.
@@ -130,6 +130,7 @@ def read_queries(path: Path, relation: str) -> pd.DataFrame:
                 "answer_ids": list(row.answers.values()),
                 "avg_match": row.avg_match,
                 "avg_rouge_l": row.avg_rouge_l,
+                "place": where,
             }
         )
     return pd.DataFrame(queries)

@@ -11,6 +11,7 @@ from medprobe.core.params import Params
 from medprobe.gate.suites import plugins_of
 from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
 from medprobe.pipeline.stages.validate import run_gate
+from medprobe.sources.publishers import compare
 
 
 def validate_sentences(name: str, params: Params) -> None:
@@ -37,6 +38,8 @@ def validate_sentences(name: str, params: Params) -> None:
         params=params,
         out=out,
         passed=passed,
+        published=compare(places.DATA, [path.relative_to(places.DATA).as_posix()]),
+        rows={str(number): f"{path}, line {number}" for number, _ in rows},
     )
     try:
         check_sentences(name, params)

@@ -329,8 +329,8 @@ def preferred_names(names: pd.DataFrame) -> dict[str, str]:
 
 
 def read_labels(umls: Path, cuis: list[str], vocabulary: str) -> dict[str, str]:
-    """Read a vocabulary's names of concepts: the first preferred term (TTY=PT) of each."""
+    """Read a vocabulary's names of concepts: the first preferred term (TTY=PT, by AUI) of each."""
     is_label = (pl.col("SAB") == vocabulary) & (pl.col("TTY") == "PT") & (pl.col("LAT") == "ENG")
     wanted = pl.DataFrame({"CUI": cuis}, {"CUI": pl.String})
-    rows = rrf.read_mrconso(umls, ["CUI", "STR"], is_label, wanted)
-    return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("line").first()).rows())
+    rows = rrf.read_mrconso(umls, ["CUI", "AUI", "STR"], is_label, wanted)
+    return dict(rows.group_by("CUI").agg(pl.col("STR").sort_by("AUI").first()).rows())

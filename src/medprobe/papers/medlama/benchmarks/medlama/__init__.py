@@ -33,6 +33,11 @@ METADATA: Final = Metadata(
 )
 
 
+# By what a release sorts its rows: other programs may write them in another order.
+FACT_ORDER: Final = ["CUI1", "AUI1", "STYPE1", "REL", "CUI2", "AUI2", "RELA", "RUI"]
+NAME_ORDER: Final = ["CUI", "LAT", "TS", "LUI", "STT", "SUI", "ISPREF", "AUI"]
+
+
 class Settings(MedlamaSettings):
     """How to read the UMLS; the defaults give the released benchmark."""
 
@@ -93,13 +98,14 @@ def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
     answers = (
         triples.lazy()
         .group_by(*query, "answer")
-        .agg(pl.col("line").min(), pl.col("answer_id").sort_by("line").last())
+        .agg(pl.col("line", "order").min(), pl.col("answer_id").sort_by("order").last())
     )
     queries = (
         answers.group_by(query)
         .agg(
-            answers=pl.col("answer").sort_by("line"),
-            answer_ids=pl.col("answer_id").sort_by("line"),
+            answers=pl.col("answer").sort_by("order"),
+            answer_ids=pl.col("answer_id").sort_by("order"),
+            place=pl.format("MRREL.RRF, line {}", pl.col("line").min()),
         )
         .filter(pl.col("answers").list.len() <= settings.max_answers)
         .sort("subject_id", "subject", "relation")
@@ -111,15 +117,15 @@ def _queries(triples: pl.DataFrame, settings: Settings) -> pd.DataFrame:
 def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.CountRow]]:
     """Read MRREL's rows with the names of head and tail.
 
-    The columns are `line, relation, subject_id, subject, answer_id, answer`. The head of a relation
-    is CUI2, its tail CUI1. The counts are of rows that are obsolete and of rows that stand twice
-    (RUI), by relation; of names in other languages than English, by language; and of names that are
-    not those of the relation's own atoms.
+    The columns are `line, order, relation, subject_id, subject, answer_id, answer`. The head of a
+    relation is CUI2, its tail CUI1. The order is that of a release, whose rows are sorted. The
+    counts are of rows that are obsolete and of rows that stand twice (RUI), by relation; of names
+    in other languages than English, by language; and of names that are not those of the relation's
+    own atoms.
     """
-    columns = ["CUI1", "AUI1", "CUI2", "AUI2", "RELA", "RUI", "SUPPRESS"]
     in_vocabulary = pl.col("SAB").is_in(settings.vocabularies)
-    triples = rrf.read_mrrel(umls, columns, in_vocabulary, settings.relations)
-    triples = triples.rename({"RELA": "relation"})
+    triples = rrf.read_mrrel(umls, [*FACT_ORDER, "SUPPRESS"], in_vocabulary, settings.relations)
+    triples = triples.sort(FACT_ORDER).with_row_index("order").rename({"RELA": "relation"})
     obsolete = triples.filter(pl.col("SUPPRESS") != rrf.IN_USE)
     read = counts.by_name("umls/MRREL.RRF", "obsolete triples", obsolete["relation"].sort())
     repeated = triples.filter(pl.col("RUI").is_duplicated() & (pl.col("RUI") != ""))
@@ -138,7 +144,7 @@ def _triples(umls: Path, settings: Settings) -> tuple[pl.DataFrame, list[counts.
         read += counts.by_name("umls/MRCONSO.RRF", what, foreign)
         read += [("umls/MRCONSO.RRF", "names", "of other atoms", bare)] * bool(bare)
     triples = triples.rename({"CUI2": "subject_id", "CUI1": "answer_id"})
-    columns = ["line", "relation", "subject_id", "subject", "answer_id", "answer"]
+    columns = ["line", "order", "relation", "subject_id", "subject", "answer_id", "answer"]
     return triples.select(columns), read
 
 
@@ -151,7 +157,7 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, l
     used = pl.concat([triples["AUI1"], triples["AUI2"]]).unique().rename("AUI").to_frame()
     atoms = rrf.read_mrconso(umls, ["AUI", "STR", "LAT"], among=used)
     foreign = sorted(atoms.filter(pl.col("LAT") != "ENG")["LAT"])
-    names = atoms.group_by("AUI").agg(pl.col("STR").sort_by("line").last())
+    names = atoms.group_by("AUI").agg(pl.col("STR").max())
     for end, name in [("2", "subject"), ("1", "answer")]:
         own_name = names.rename({"AUI": f"AUI{end}", "STR": name})
         triples = triples.join(own_name, on=f"AUI{end}", how="left")
@@ -160,8 +166,8 @@ def _with_atoms(umls: Path, triples: pl.DataFrame) -> tuple[pl.DataFrame, int, l
     if not any(map(len, bare)):
         return triples, 0, foreign
     concepts = pl.concat(bare).unique().rename("CUI").to_frame()
-    listed = rrf.read_mrconso(umls, ["CUI", "STR"], among=concepts)
-    last = listed.group_by("CUI").agg(pl.col("STR").sort_by("line").last())
+    listed = rrf.read_mrconso(umls, [*NAME_ORDER, "STR"], among=concepts)
+    last = listed.group_by("CUI").agg(pl.col("STR").sort_by(NAME_ORDER).last())
     for end, name in ends:
         triples = triples.join(last.rename({"CUI": end, "STR": "last"}), on=end, how="left")
         triples = triples.with_columns(pl.coalesce(name, "last").alias(name)).drop("last")

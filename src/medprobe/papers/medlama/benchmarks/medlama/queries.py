@@ -27,7 +27,7 @@ from medprobe.benchmarks.families import (
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Section
-from medprobe.core.tables import ORIGINAL, RELATION_ANSWERS, BenchmarkTables
+from medprobe.core.tables import ORIGINAL, PLACES, RELATION_ANSWERS, BenchmarkTables
 
 TEMPLATES: Final[dict[str, dict[str, str]]] = yaml.load(
     Path(__file__).with_name("templates.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
@@ -89,7 +89,7 @@ def tables(
 ) -> BenchmarkTables:
     """Make MedLAMA's queries, `full` and `hard`, and the candidates of both: all their names.
 
-    `all_queries` has the columns relation, subject_id, subject, answers, answer_ids. With
+    `all_queries` has the columns relation, subject_id, subject, answers, answer_ids, place. With
     `keep_order`, those of a relation are drawn only if it has more than `per_relation`. Queries
     also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
     says how much was read of the sources. Where families are asked, `read_names` gives further
@@ -131,12 +131,13 @@ def tables(
             queries, candidates, wordings, names, settings=settings.families, seed=seed
         )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
-    names = pd.concat(every).explode("answers")[["relation", "answers"]]
-    names = names.rename(columns={"answers": "name"}).drop_duplicates(ignore_index=True)
     others = {"sources": sources}
-    if not keep_order or sum(map(len, drawn)) < sum(map(len, every)):  # released: a sample itself
+    if sum(map(len, drawn)) < sum(map(len, every)):
+        names = pd.concat(every).explode("answers")[["relation", "answers"]]
+        names = names.rename(columns={"answers": "name"}).drop_duplicates(ignore_index=True)
         others[RELATION_ANSWERS] = names
-    return BenchmarkTables(queries, candidates, others=others)
+    notes = {PLACES: queries[["query_id", "place"]]}
+    return BenchmarkTables(queries.drop(columns="place"), candidates, notes, others)
 
 
 def _full_and_hard(queries: pd.DataFrame, settings: MedlamaSettings) -> pd.DataFrame:
