@@ -56,7 +56,8 @@ class ContextSettings(Section):
     max_segments: int = Field(10, gt=1)
     """Segments per context, at most."""
     window: int = Field(300, gt=0)
-    """Longest input, in words and punctuation marks. 300 of them are at most some 512 tokens."""
+    """Longest input, in words and punctuation marks. Of one that is longer than its own window a
+    model reads the words around the gap."""
 
 
 class Settings(ContextSettings):
