@@ -65,9 +65,10 @@ def _describe(metadata: Metadata) -> str:
 
 
 def _key(path: Path, params: Params) -> str:
-    _, scoring = _scoring(path, params)
+    metadata, scoring = _scoring(path, params)
     scores = scores_key(path, places.BENCHMARKS / path.stem, scoring)
-    return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}".encode()).hexdigest()
+    tags = metadata.published or ""
+    return hashlib.sha256(f"{LAYOUT} {scores} {params.track!r}{tags}".encode()).hexdigest()
 
 
 def _scoring(path: Path, params: Params) -> tuple[Metadata, Scoring]:

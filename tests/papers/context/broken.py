@@ -5,7 +5,7 @@ from typing import Final
 
 import pandas as pd
 
-from helpers.broken_files import MRREL, Damage, every, put, rows, swap
+from helpers.broken_files import MRREL, Damage, every, put, rows, swap, table
 from helpers.broken_tables import (
     CUT,
     Cases,
@@ -149,6 +149,11 @@ FILES: Final[Cases] = {
         rows(NOTES, put(TEXT=lambda row: row["TEXT"].replace("\n", "&lt;br/&gt; "))),
         "column_values_to_not_match_regex",
     ),
+    "each note again under another id": warns(
+        table(NOTES, lambda lines: [*lines, *(r | {"ROW_ID": f"9{r['ROW_ID']}"} for r in lines)]),
+        "rows_to_be_few",
+    ),
+    "a third of the notes without text": warns(rows(NOTES, every(3, TEXT="")), "rows_to_be_few"),
     "all relations withdrawn": refused(rows(MRREL, put(SUPPRESS="O")), "MRREL.RRF"),
     "CUI1 and CUI2 of MRREL exchanged": refused(rows(MRREL, swap("CUI1", "CUI2")), "MRREL.RRF"),
 }

@@ -37,6 +37,7 @@ BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
 SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
 NUMBERS: Final = 2**32  # of documents, for each share
+EQUAL: Final = "equal texts"  # documents whose text another one has, under another id
 READERS: Final = {"notes": notes.read, "articles": articles.read, "texts": texts.read}
 
 
@@ -253,6 +254,9 @@ def _build(
         repeated = _leave_out_repeated(scratch)
         counts.subtract(repeated)
         skipped["read before"] += repeated["documents"]
+        ids = pl.scan_parquet(sorted(scratch.glob("*/ids.parquet")), glob=False)
+        distinct = ids.select(pl.col("digest").n_unique()).collect().item()
+        counts[EQUAL] = counts["documents"] - distinct
         skipped.update(
             {
                 f"of category {category}": count

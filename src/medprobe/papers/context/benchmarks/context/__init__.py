@@ -25,10 +25,11 @@ from medprobe.core.settings import Section
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables
 from medprobe.papers.context.benchmarks.context.facts import SUBJECT, Knowledge, Relation, load
 from medprobe.papers.context.benchmarks.context.steps import Evidence, Limits, steps
-from medprobe.papers.context.documents import Index, Resource, open_index
+from medprobe.papers.context.documents import EQUAL, Index, Resource, open_index
 
 UMLS: Final = ("umls/MRCONSO.RRF", "umls/MRREL.RRF", "umls/MRSTY.RRF")
 TABLES: Final = ("documents", "mentions")  # further ones
+WITHOUT_TEXT: Final = ("empty", "file without a document")  # rules of `texts.Reader`
 METADATA = Metadata(
     description="how the rank of an object moves as a context grows around it",
     citation="Yao et al., Context Variance Evaluation of Pretrained Language Models for "
@@ -240,6 +241,9 @@ def _documents(indexes: dict[str, Index], settings: ContextSettings) -> Iterator
         path = settings.resources[name].path.as_posix()
         for what in ("documents", "mentions"):
             yield path, what, name, index.description[what]
+        without = sum(index.description["skipped"].get(rule, 0) for rule in WITHOUT_TEXT)
+        odd = {EQUAL: index.description.get(EQUAL, 0), "documents without text": without}
+        yield from ((path, what, name, count) for what, count in odd.items() if count)
 
 
 def _evidence_tables(used: dict[tuple[str, str], Evidence]) -> dict[str, pd.DataFrame]:
