@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
@@ -108,6 +109,23 @@ def test_a_server_that_is_not_reached_is_named_without_its_password(
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     monkeypatch.setenv(URI, "http://me:secret@127.0.0.1:9")
     with pytest.raises(NotLogged, match="not logged to MLflow") as caught:
+        connect()
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "package"),
+    [
+        ("postgresql+psycopg://me:secret@127.0.0.1:9/db", "psycopg"),
+        ("mysql+pymysql://me:secret@127.0.0.1:9/db", "pymysql"),
+    ],
+)
+def test_a_database_without_its_driver_is_named_without_its_password(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, uri: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as where it is not installed
+    monkeypatch.setenv(URI, uri)
+    with pytest.raises(NotLogged, match=f"not logged to MLflow: .*{package}") as caught:
         connect()
     assert "secret" not in str(caught.value)
 

@@ -18,6 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from medprobe.core import places
+from medprobe.core.environment import name_user
 from medprobe.core.errors import BadInput, is_out_of_memory, quoting, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
@@ -166,6 +167,7 @@ class Commands(click.Group):
                 setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
             elif isinstance(stream, TextIOWrapper):  # a notebook has others
                 stream.reconfigure(errors="replace")  # where the locale has no letter for a text
+        name_user()
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
         return super().__call__(*args, **kwargs)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core.checkpoints import ADAPTER, CONFIG, NotOnHub, describe_other, lacking, needed
+from medprobe.core.environment import find_cause
 from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel
 
@@ -81,6 +82,8 @@ def _refusal(name: str, error: Exception) -> BadInput:
     if isinstance(error, RepositoryNotFoundError):
         problem = "the hub has no such model, or keeps it from you"
         return NotOnHub(name, problem, "check its name, or set HF_TOKEN if it is private")
+    if cause := find_cause(error):
+        return NotOnHub(name, f"cannot be downloaded from the hub: {cause}")
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     remedy = "check its name and the network, or give a folder instead"
     return NotOnHub(name, f"cannot be downloaded from the hub: {without_secrets(reason)}", remedy)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filelock import FileLock
 
+from medprobe.core.environment import find_cause
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.lineage import user
@@ -136,6 +137,8 @@ def connect() -> "MlflowClient":
 def usable() -> Iterator[None]:
     """Raise `NotLogged` for what MLflow, its database or the network refuse within the block.
 
+    A package that a database or a store of files needs may be missing.
+
     What is wrong with the content of a run is another error.
     """
     from mlflow.exceptions import MlflowException
@@ -143,8 +146,8 @@ def usable() -> Iterator[None]:
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError) as error:
-        line = str(error).strip().partition("\n")[0] or type(error).__name__
+    except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:
+        line = find_cause(error) or str(error).strip().partition("\n")[0] or type(error).__name__
         if uri := os.environ.get(URI):  # which may hold a password
             line = line.replace(uri.rstrip("/"), f"${URI}")
         reason = textwrap.shorten(line, LONGEST_REASON, placeholder=" …")

@@ -656,3 +656,25 @@ def write_benchmark():
 def fetched(folder):
     fetch_server("llama", load_params(), folder)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("127.0.0.1:8000/v1", "it begins with http:// or https://"),
+        ("llm.example", "it begins with http:// or https://"),
+        (
+            "https://x.example/openai?api-version=2024-06-01",
+            "without ? .*Azure's ends in /openai/v1",
+        ),
+        ("https://x.example/v1#top", "without ?"),
+        ("https://me:passphrase@x.example/v1", "write key: .VARIABLE"),
+        ("https://x.example/v 1", "expected an address such as"),
+        ("http://", "expected an address such as"),
+    ],
+)
+def test_what_is_no_address_is_said_in_words_without_it(project, url, says):
+    project(url)
+    with pytest.raises(BadInput, match=rf"servers\.llama\.url: .*{says}") as error:
+        load_params()
+    assert "passphrase" not in str(error.value) and "x.example" not in str(error.value)

@@ -19,6 +19,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from medprobe.core.environment import find_cause
 from medprobe.core.errors import BadInput, quoting
 from medprobe.core.parts import fingerprint
 from medprobe.engine.load import token_counter
@@ -160,6 +161,13 @@ class Client:
         key = self._key() or "none"  # the package demands one
         headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
         headers["Authorization"] = f"Bearer {key}"
+        trusts = not self.params.is_loopback
+        try:
+            http_client = HttpClient(follow_redirects=False, trust_env=trusts)
+        except (OSError, ImportError, ValueError) as error:
+            raise BadInput(
+                f"servers.{self.name}", find_cause(error) or f"no client: {error}"
+            ) from error
         return openai.AsyncOpenAI(
             api_key=key,
             admin_api_key="",
@@ -167,7 +175,7 @@ class Client:
             timeout=None,
             max_retries=self.tries - 1,
             default_headers=headers,
-            http_client=HttpClient(follow_redirects=False, trust_env=not self.params.is_loopback),
+            http_client=http_client,
         )
 
     async def _send(self, path: str, body: Body) -> Body:
@@ -202,6 +210,8 @@ class Client:
             return f"{status} {responses.get(status, '')}".strip() + self._said(error)
         if isinstance(error, openai.APITimeoutError):
             return f"no answer in {self.params.timeout:g} s"
+        if blamed := find_cause(error.__cause__ or error):
+            return blamed
         cause = type(error.__cause__).__name__
         is_cut = cause in ("RemoteProtocolError", "ReadError")
         return "an answer that is cut" if is_cut else f"no connection ({cause})"

@@ -4,13 +4,15 @@ Its keys are names of your choice, its values say where the server is.
 """
 
 import ipaddress
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, NotAsked
@@ -24,6 +26,24 @@ REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
     "umls": "the UMLS licence forbids to pass its content on",
     "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
 }
+ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
+
+
+def _check_url(value: str) -> str:
+    """Refuse what is no address of a server, without quoting it: it may contain a key."""
+    if ADDRESS.fullmatch(value):
+        return value
+    problem = "expected an address such as http://127.0.0.1:8000/v1"
+    if "@" in value:
+        problem = "an address without a name or password; write key: $VARIABLE for a key"
+    elif "?" in value or "#" in value:
+        problem = "an address without ? and what follows; Azure's ends in /openai/v1"
+        problem += " and needs no api-version"
+    elif not value.startswith(("http://", "https://")):
+        problem = "it begins with http:// or https://, as in http://127.0.0.1:8000/v1"
+    raise PydanticCustomError("url", problem)
+
+
 KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]
 
 
@@ -32,7 +52,7 @@ class ServerParams(Section):
 
     QUOTED: ClassVar[bool] = False  # a value may be a key
 
-    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$")]
+    url: Annotated[str, AfterValidator(_check_url)]
     """Where it is, such as `http://127.0.0.1:8000/v1`. It contains no key."""
     model: str
     """The model's name on the server, one of those that `/v1/models` lists."""
