@@ -218,11 +218,9 @@ def score() -> None:
 
 
 def track() -> None:
-    from medprobe.pipeline.stages.significance import significance
     from medprobe.pipeline.stages.track import track as stage
     from medprobe.tracking import store
 
-    significance(params())
     stage(params())
     client = store.connect()
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
@@ -235,9 +233,7 @@ def track() -> None:
 
 def compare() -> None:
     from medprobe.pipeline.stages.compare import compare as stage
-    from medprobe.pipeline.stages.significance import significance
 
-    significance(params())
     stage(params())
     for page in (places.REPORTS / "index.html", *places.REPORTS.glob("queries/*.html")):
         print(f"  {page}: {page.stat().st_size / 1e6:.1f} MB")

@@ -18,8 +18,8 @@ import pandas as pd
 import yaml
 
 from medprobe.core.papers import MEAN, PublishedRow, papers
-from medprobe.core.shuffling import shuffled_name
 from medprobe.core.spreadsheets import read_csv
+from medprobe.metrics.shuffled import shuffled_name
 
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")

@@ -11,11 +11,14 @@ queries each answer and each subject of the released files has, and no names. Th
 3. How often the interval of a model's accuracy holds it, and that of the difference of two models
    theirs, if skill differs by subject, answer or name; how often two equal models seem to differ.
 4. The same of differences, where few answers have most queries.
+5. How often anything is wrongly claimed on the first screen of a project whose models know nothing.
+6. How many of forty models, or of eight templates for each of seven, are above their controls.
 """
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -28,15 +31,24 @@ from scipy.stats import norm
 from medprobe.benchmarks import find as find_builder
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.params import ScoreParams
-from medprobe.core.shuffling import name_clusters, permutation_p
 from medprobe.metrics import Scoring
-from medprobe.metrics.comparisons import TwoWayTest, paired_test
+from medprobe.metrics.clusters import name_clusters
+from medprobe.metrics.shuffled import exchange_clusters, shuffled_means
+from medprobe.metrics.statistics import (
+    Clusters,
+    PairedTest,
+    control_test,
+    exchanges,
+    holm,
+    paired_test,
+)
 from medprobe.metrics.summary import summarise
 
 LEVEL: Final = 0.05
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
 LONGEST: Final = 10  # answers that a model lists
-PERMUTATIONS: Final = 199
+EXCHANGES: Final = 399
+KINDS: Final = 12  # of subjects, which are wider than clusters of names
 NAMES: Final = 2000  # words that made names end in
 
 
@@ -187,6 +199,12 @@ def _by_cluster(relation: Relation, draw: np.random.Generator) -> np.ndarray:
     return _ranked(worth)[cluster]
 
 
+def _by_kind(relation: Relation, draw: np.random.Generator) -> np.ndarray:
+    kind = relation.clusters % KINDS
+    worth = np.log(relation.weights) + draw.gumbel(size=(KINDS, len(relation.weights)))
+    return _ranked(worth)[kind]
+
+
 Model = Callable[[Relation, np.random.Generator], np.ndarray]  # the lists of a relation's queries
 IGNORANT: Final[dict[str, Model]] = {
     "how usual answers are": _usual,
@@ -195,19 +213,52 @@ IGNORANT: Final[dict[str, Model]] = {
     "guesses": _guesses,
     "guesses by how usual": _usual_guesses,
     "an answer for each cluster": _by_cluster,
+    "an answer for each of twelve kinds": _by_kind,
 }
 
 
-def is_above(world: World, lists: Sequence[np.ndarray], k: int, seed: int) -> bool:
-    """Is a model significantly above its own answers, shuffled?"""
+def hits_of(world: World, lists: Sequence[np.ndarray], k: int) -> list[np.ndarray]:
+    """Of each relation, whether the list given to a query holds an answer of another."""
     hits = []
     for relation, ranked in zip(world, lists, strict=True):
         listed = np.zeros((len(relation.weights), len(ranked)), dtype=bool)
         listed[ranked[:, :k], np.arange(len(ranked))[:, None]] = True
-        hits.append(listed[relation.answers].any(axis=1))
-    clusters = [relation.clusters for relation in world]
-    observed, shuffled, p = permutation_p(hits, clusters, permutations=PERMUTATIONS, seed=seed)
-    return observed > shuffled and p < LEVEL
+        hits.append(listed[relation.answers].any(axis=1).astype(np.float32))
+    return hits
+
+
+def clusters_of(world: World) -> Clusters:
+    """The clusters of all queries of a world; an answer is of one relation."""
+    subjects = np.concatenate([relation.clusters for relation in world])
+    most = 1 + max(int(relation.answers.max()) for relation in world)
+    answers = [relation.answers[:, 0] + most * at for at, relation in enumerate(world)]
+    return Clusters.of(subjects, np.concatenate(answers))
+
+
+def against_control(
+    world: World, lists: Sequence[np.ndarray], k: int, seed: int, drawn: int = EXCHANGES
+) -> PairedTest:
+    """Test a model against its own answers to other subjects, as the stage `score` does."""
+    draw, own, exchanged, weights = np.random.default_rng(seed), [], [], []
+    for relation, hits in zip(world, hits_of(world, lists, k), strict=True):
+        clusters = np.unique(relation.clusters, return_inverse=True)[1]
+        expected = shuffled_means(hits, clusters)
+        given = exchange_clusters(clusters, drawn, draw)
+        own.append(np.diagonal(hits) - expected)
+        exchanged.append(hits[np.arange(len(hits)), given] - expected)
+        weights.append(np.full(len(hits), 1 / len(hits)))
+    return control_test(
+        np.concatenate(own),
+        [np.concatenate(exchanged, axis=1)],
+        np.concatenate(weights),
+        clusters_of(world),
+    )
+
+
+def is_above(world: World, lists: Sequence[np.ndarray], k: int, seed: int) -> bool:
+    """Is a model significantly above its own answers, shuffled?"""
+    test = against_control(world, lists, k, seed)
+    return test.difference > 0 and test.p < LEVEL
 
 
 MakeWorld = Callable[[np.random.Generator], World]
@@ -452,15 +503,12 @@ def coverage(
     }
 
 
-def compare(structure: Structure, first: np.ndarray, second: np.ndarray) -> TwoWayTest:
+def compare(structure: Structure, first: np.ndarray, second: np.ndarray) -> PairedTest:
     """Test the difference of two models' macro means."""
     return paired_test(
         first.astype(float) - second,
         (1 / np.bincount(structure.relation))[structure.relation],
-        structure.cluster,
-        _codes(structure, "answer_cluster"),
-        level=LEVEL,
-        confidence=1 - LEVEL,
+        Clusters.of(structure.cluster, _codes(structure, "answer_cluster")),
     )
 
 
@@ -507,12 +555,94 @@ def skewed(
     }
 
 
+SCREEN: Final = (  # relations, queries of each, answers, skew; models that are asked
+    ((6, 36, 18, 1.0), 6),
+    ((1, 40, 30, 0.7), 6),
+    ((4, 25, 40, 0.7), 6),
+    ((2, 36, 18, 1.0), 4),
+    ((1, 100, 60, 0.8), 4),
+)
+
+
+def tests_of(
+    world: World, lists: Mapping[str, Sequence[np.ndarray]], seed: int
+) -> tuple[list[PairedTest], bool]:
+    """The tests of main results against their controls; and whether any two seem to differ."""
+    most = exchanges(sum(models for _, models in SCREEN))
+    tests = [
+        against_control(world, own, 1, seed + at, most) for at, own in enumerate(lists.values())
+    ]
+    clusters = clusters_of(world)
+    weights = np.concatenate(
+        [np.full(len(part.clusters), 1 / len(part.clusters)) for part in world]
+    )
+    hits = [
+        np.concatenate([np.diagonal(own) for own in hits_of(world, of_model, 1)])
+        for of_model in lists.values()
+    ]
+    ps = [paired_test(a - b, weights, clusters).p for a, b in combinations(hits, 2)]
+    return tests, bool((holm(np.array(ps)) < LEVEL).any())
+
+
+def projects(habit: str, count: int) -> dict[str, Any]:
+    """Table 5: models without knowledge and of one habit, on five benchmarks."""
+    wrong_controls, wrong_pairs, wrong = [], [], []
+    for seed in range(count):
+        draw = np.random.default_rng([5, seed])
+        tests, differ = [], []
+        for shape, models in SCREEN:
+            world = made(*shape, draw)
+            lists = {
+                str(model): [IGNORANT[habit](relation, draw) for relation in world]
+                for model in range(models)
+            }
+            found, any_differ = tests_of(world, lists, seed)
+            tests += found
+            differ.append(any_differ)
+        corrected = holm(np.array([test.p for test in tests]))
+        above = [
+            test.difference > 0 and p < LEVEL for test, p in zip(tests, corrected, strict=True)
+        ]
+        wrong_controls.append(any(above))
+        wrong_pairs.append(any(differ))
+        wrong.append(any(above) or any(differ))
+    return {
+        "models": habit,
+        "projects": str(count),
+        "any above its control": float(np.mean(wrong_controls)),
+        "any pair differs": float(np.mean(wrong_pairs)),
+        "any claim": float(np.mean(wrong)),
+    }
+
+
+def many(models: int, variants: int, count: int) -> dict[str, Any]:
+    """Table 6: models that know a fifth of a hundred facts, each under some templates."""
+    found = []
+    for seed in range(count):
+        draw = np.random.default_rng([6, models, seed])
+        world = made(4, 25, 40, 0.7, draw)
+        ps = []
+        for model in range(models):
+            lists = [_usual_guesses(relation, draw) for relation in world]
+            for ranked, relation in zip(lists, world, strict=True):
+                known = draw.random(len(ranked)) < 0.2
+                ranked[known, 0] = relation.answers[known, 0]
+            ps.append(against_control(world, lists, 1, seed + model, exchanges(models)).p)
+        found.append(np.mean(holm(np.array(ps)) < LEVEL))
+    return {
+        "models": str(models),
+        "templates of each": str(variants),  # one of them is the main result
+        "worlds": str(count),
+        "significant": float(np.mean(found)),
+    }
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--medlama", type=Path, help="folder of the released files")
     parser.add_argument("--worlds", type=float, default=1, help="how many times as many")
-    parser.add_argument("--table", type=int, choices=range(1, 5), help="one table; default: all")
+    parser.add_argument("--table", type=int, choices=range(1, 7), help="one table; default: all")
     options = parser.parse_args()
     structure = (
         released(options.medlama) if options.medlama else like_medlama(np.random.default_rng(0))
@@ -545,6 +675,8 @@ def main() -> None:
             for accuracy in accuracies
         ),
         4: (skewed(*case, deviation, times(300)) for case in SKEWED for deviation in (0, 0.8)),
+        5: (projects(habit, times(60)) for habit in IGNORANT),
+        6: (many(models, variants, times(10)) for models, variants in ((40, 1), (7, 8))),
     }
     for number, rows in tables.items():
         if options.table in (None, number):

@@ -22,7 +22,6 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.library import Results, results
 from medprobe.pipeline.stages.compare import compare
-from medprobe.pipeline.stages.significance import significance
 from medprobe.report.numbers import cell
 
 PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
@@ -36,7 +35,6 @@ def result_project(tmp_path_factory: pytest.TempPathFactory, tiny_model: FolderO
         project(folder, monkeypatch)
         shutil.copytree(tiny_model("bert"), places.MODELS / "taught")
         score_once(PARAMS)
-        significance(PARAMS)
         compare(PARAMS)
     return folder
 
@@ -82,7 +80,6 @@ def test_who_is_not_shown_to_be_above_shuffled_is_marked(
 ) -> None:
     project(tmp_path, monkeypatch)
     score_once(PARAMS)
-    significance(PARAMS)
     monkeypatch.setattr("medprobe.pipeline.stages.compare.write_page", lambda *results: None)
     compare(PARAMS)
     markdown = export(results(tmp_path), "made_up", "markdown")

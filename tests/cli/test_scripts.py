@@ -17,7 +17,6 @@ from helpers.toy_project import NAMED, project, score_once
 from medprobe.cli import main
 from medprobe.core.params import Params, ScoreParams
 from medprobe.pipeline import plan
-from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stale_stages import Stage
 
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
@@ -42,7 +41,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Path("params.yaml").write_text(yaml.safe_dump(PARAMS))
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
         score_once(params)
-        significance(params)
     return folder
 
 

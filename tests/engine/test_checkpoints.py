@@ -25,7 +25,6 @@ from medprobe.engine.inspection import inspect
 from medprobe.engine.load import NotANumber, load
 from medprobe.metrics import Scoring
 from medprobe.metrics.results import score_table
-from medprobe.metrics.significance import paired_table
 from medprobe.pipeline.stages.probe import probe
 
 
@@ -291,6 +290,5 @@ def test_scores_that_are_no_numbers_are_not_scored(
     where = f"made_up.parquet: 1 scores are no numbers, .* query {table.loc[7, 'query_id']}"
     folder = Path("outputs/benchmarks/made_up")
     scoring = Scoring(Params().score, 0)
-    for read in (score_table, paired_table):
-        with pytest.raises(BadInput, match=where):
-            read(path, folder, scoring)
+    with pytest.raises(BadInput, match=where):
+        score_table(path, folder, scoring)

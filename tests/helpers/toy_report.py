@@ -9,7 +9,6 @@ from helpers.toy_project import NAMED, project, score_once
 from medprobe.core import lineage, places
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.pipeline.stages.compare import compare
-from medprobe.pipeline.stages.significance import significance
 
 MODELS = Models(
     masked={"taught": ModelParams(), "untaught": ModelParams(untaught_twin_of="taught")}
@@ -44,7 +43,6 @@ def write_report(folder: Path, checkpoint: Path) -> Path:
         record = places.RUNS / "taught/contrastive/made_up.json"
         with lineage.recorded(record, table, {"device": "a quick one", "tokens": 1234}):
             pass
-        significance(PARAMS)
         compare(PARAMS)
         compare(PARAMS, Path("again"))
     return folder / "reports"

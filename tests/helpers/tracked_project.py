@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from helpers.toy_project import project
+from helpers.toy_project import project, score_once
 from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import PREDICTIONS, RUNS
-from medprobe.pipeline.stages.significance import significance
 from medprobe.pipeline.stages.track import track, track_model
 
 SETTINGS = {"layer": 12}
@@ -49,6 +48,6 @@ def track_project(params: Params, made_with: Mapping[str, Any] = MADE_WITH) -> N
     with lineage.recorded(RUNS / "taught/contrastive/made_up.json", TABLE, about):
         pass
     track_model("taught", params)
-    significance(params)
+    score_once(params)
     track(params)
     track(params)

@@ -56,6 +56,14 @@ def test_the_subject_at_rank_one_is_counted() -> None:
     assert got["subject_at_1"].tolist() == [1, 0]
 
 
+def test_rouge_l_is_that_of_the_first_text() -> None:
+    """Of texts that are written; what is written for no query is nothing."""
+    table = predictions(ranked("full-may_treat-0", ".x"), ranked("full-may_treat-1", ".."))
+    table = table.assign(rouge_l=[0.5, 1.0, 0.25, 0.75])
+    got = values(table, queries(query(0), query(1), query(2))).set_index("query_id")
+    assert got["rouge_l"].tolist() == [0.5, 0.25, 0.0]
+
+
 def test_ties_share_the_hit() -> None:
     table = predictions(ranked("q", ".x.."))
     table["score"] = [3.0, 3.0, 3.0, 1.0]
@@ -139,7 +147,7 @@ def answered(*answers: int, relation: str = "may_treat") -> pd.DataFrame:
     """Queries of one relation by the numbers of their answers."""
     query_table = queries(*(query(i, relation, answer=answer) for i, answer in enumerate(answers)))
     answers = relation + " " + query_table["answer_ids"].str[0]
-    return query_table.assign(first_answer=answers, answer=answers)
+    return query_table.assign(first_answer=answers, answer_cluster=answers, answer=answers)
 
 
 def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
@@ -157,7 +165,7 @@ def test_by_answer_a_common_answer_counts_no_more_than_a_rare_one() -> None:
 def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None:
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
     query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
-    query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer"])
+    query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer", "answer_cluster"])
     BenchmarkTables(query_rows, CANDIDATES).write(tmp_path)
     table = predictions(
         *(
@@ -259,7 +267,9 @@ def test_a_query_without_an_answer_is_unanswered_where_answers_are_free() -> Non
 
 def test_every_metric_says_direction_range_and_source() -> None:
     query_table = answered(0)
-    table = predictions(ranked("full-may_treat-0", "x")).assign(answer_rank=1, unanswered="")
+    table = predictions(ranked("full-may_treat-0", "x")).assign(
+        answer_rank=1, unanswered="", rouge_l=1.0
+    )
     by_query = values(table, query_table)
     all_values = [*by_query, *by_answer(by_query, query_table)]
     metrics = catalog()

@@ -3,11 +3,9 @@
 import json
 import shutil
 from dataclasses import replace
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -18,20 +16,32 @@ from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import in_this_process
 from medprobe.core.params import ModelParams, Models, Params, ScoreParams
-from medprobe.core.places import ABOUT, BENCHMARKS, MODELS, PARTS, PREDICTIONS, SUMMARY, SWEEPS
-from medprobe.core.tables import read_predictions, read_table, write_predictions
-from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.accuracy import SCORER
-from medprobe.metrics.comparisons import holm
-from medprobe.metrics.pairs import above_control
-from medprobe.metrics.results import comparison, is_compared, score_table, sweep, write_scores
-from medprobe.metrics.significance import (
-    SIGNIFICANCE,
-    average_by_query,
-    paired_table,
-    paired_tests,
-    significance,
+from medprobe.core.places import (
+    ABOUT,
+    BENCHMARKS,
+    MAIN_VALUES,
+    MODELS,
+    PARTS,
+    PREDICTIONS,
+    SUMMARY,
+    SWEEPS,
 )
+from medprobe.core.places import MAIN as MAIN_RESULTS
+from medprobe.core.tables import read_predictions, read_table, write_predictions
+from medprobe.metrics import Evaluated, Scoring
+from medprobe.metrics.accuracy import SCORER
+from medprobe.metrics.results import (
+    average_by_query,
+    comparison,
+    evaluate_table,
+    is_compared,
+    main_results,
+    main_variants,
+    score_table,
+    sweep,
+    write_scores,
+)
+from medprobe.metrics.significance import MAIN, SIGNIFICANCE, read_tests
 from medprobe.pipeline.stages.score import _as_json, score
 from medprobe.tracking import runs
 
@@ -88,12 +98,12 @@ def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.Monke
     shutil.rmtree(PARTS)
     scored = []
 
-    def counted(path: Path, folder: Path, scoring: Scoring) -> Scores:
+    def counted(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
         scored.append(path)
-        return score_table(path, folder, scoring)
+        return evaluate_table(path, folder, scoring)
 
-    monkeypatch.setattr("medprobe.metrics.results.score_table", counted)
-    monkeypatch.setattr("medprobe.pipeline.stages.score.score_table", counted)
+    monkeypatch.setattr("medprobe.metrics.results.evaluate_table", counted)
+    monkeypatch.setattr("medprobe.pipeline.stages.score.evaluate_table", counted)
     runs.run_of_table(TABLE, PARAMS).content()
     others = [path for path in sorted(PREDICTIONS.rglob("*.parquet")) if path != TABLE]
     score(PARAMS)
@@ -136,14 +146,13 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
         for variant, subsets in metrics.find(family).score(table, folder, scoring).items():
             expected[variant].update(subsets)
     assert score_table(TABLE, folder, scoring) == expected
-    paired = paired_table(TABLE, folder, scoring)
-    keys = ["variant", "replicate", "query_id"]
-    expected = SCORER.paired(table, folder, scoring).sort_values(keys)
-    expected = expected[expected["variant"].map(is_compared)].reset_index(drop=True)
-    assert {*paired["variant"]} == {  # no steps of a sweep
-        *("", "original", "shuffled", "shuffled-original")
-    }
-    pd.testing.assert_frame_equal(paired.sort_values(keys, ignore_index=True), expected[[*paired]])
+    paired = evaluate_table(TABLE, folder, scoring).paired
+    keys = ["variant", "query_id"]
+    expected = SCORER.paired(table, folder, scoring)
+    expected = average_by_query(expected[expected["variant"].map(is_compared)]).sort_values(keys)
+    assert {*paired["variant"]} == {"", "original"}  # no steps of a sweep
+    expected = expected.reset_index(drop=True)[[*paired]]
+    pd.testing.assert_frame_equal(paired.sort_values(keys, ignore_index=True), expected)
 
 
 def test_the_summary_holds_a_number_a_result() -> None:
@@ -241,11 +250,10 @@ def test_what_params_no_longer_name_has_no_scores_until_it_returns(
         *("baseline", "taught")
     }
     assert [path.name for path in SWEEPS.iterdir()] == ["made_up-taught-contrastive-step.csv"]
-    tests = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS.model_copy(update=WITHOUT_UNTAUGHT))
-    assert {*tests["model_a"], *tests["model_b"]} == {"taught"}
-    monkeypatch.setattr(
-        "medprobe.pipeline.stages.score.score_table", None
-    )  # nothing is scored anew
+    tests = read_tests()
+    assert {*tests["model_a"], *tests["model_b"]} == {"taught", "baseline"}
+    assert [*json.loads(MAIN_RESULTS.read_text())["made_up"]] == ["taught"]
+    monkeypatch.setattr("medprobe.pipeline.stages.score.evaluate_table", None)  # nothing anew
     score(PARAMS)
     assert before == {
         path: path.read_bytes() for path in Path("metrics").rglob("*.*") if path.is_file()
@@ -283,23 +291,65 @@ def test_no_scores_is_said() -> None:
         comparison()
 
 
-def test_paired_tests_compare_systems_and_correct() -> None:
-    table = paired_tests(PREDICTIONS, BENCHMARKS, PARAMS)
-    assert list(table) == SIGNIFICANCE
-    assert set(table["metric"]) == {"acc_at_1", "acc_at_5", "acc_at_10"}
-    assert not table["method_a"].str.contains("step").any()
-    both = table[(table["metric"] == "acc_at_1") & (table["method_a"] == table["method_b"])]
-    row = both[both["method_a"] == "contrastive"].iloc[0]
+def test_main_results_are_compared_and_written() -> None:
+    score(PARAMS)
+    tests = read_tests()
+    assert list(tests) == SIGNIFICANCE
+    assert not tests["method_a"].str.contains("step").any()
+    [row] = tests[(tests["family"] == MAIN) & (tests["relation"] == "macro")].to_dict("records")
     assert (row["model_a"], row["model_b"], row["n"]) == ("taught", "untaught", 20)
     assert row["difference"] == pytest.approx(14 / 20)
     assert row["low"] < 0.7 < row["high"]
-    assert row["p"] < 0.05
-    assert (table["p_holm"] >= table["p"]).all()
+    assert row["p"] == row["p_holm"]
+    found = json.loads(MAIN_RESULTS.read_text())["made_up"]
+    assert found["taught"]["method"] == found["untaught"]["method"] == "contrastive"
+    assert found["taught"]["acc_at_1"] == 0.75
+    assert found["taught"]["acc_at_1_low"] < 0.75 < found["taught"]["acc_at_1_high"]
+    assert found["taught"]["above_shuffled"] > 0.5 and "p_above_shuffled" in found["taught"]
+    by_query = pd.read_parquet(MAIN_VALUES / "made_up.parquet")
+    assert by_query[["taught", "untaught"]].sum().tolist() == [15, 1]
 
 
-def test_one_model_alone_is_tested_against_nobody() -> None:
-    tests = significance({("m", "fill_mask"): system([1.0])}, "b", PARAMS.score, 0)
-    assert tests.empty and above_control(tests) == {}
+COLUMNS = ["benchmark", "subset", "relation", "model", "method", "metric", "value", "n"]
+
+
+def rows(*systems: tuple[str, str, float, int]) -> pd.DataFrame:
+    """Rows of the comparison: model, method, value and number of queries of each system."""
+    return pd.DataFrame(
+        [("b", "full", "macro", m, name, "acc_at_1", value, n) for m, name, value, n in systems],
+        columns=COLUMNS,
+    )
+
+
+def choose(table: pd.DataFrame, **score_params: Any) -> dict[str, str]:
+    params = Params(
+        models=Models(masked={"m": ModelParams()}, causal={"c": ModelParams()}),
+        methods={
+            "masked": {"fill_mask": {"b": {}}, "xfactr": {"b": {}}, "mask_average": {"b": {}}},
+            "causal": {"perplexity": {"b": {}}, "likelihood": {"b": {}}},
+        },
+        score=ScoreParams(**score_params),
+    )
+    return main_results(table, METADATA, params, {"mask_average": 3, "likelihood": 1})
+
+
+def test_a_main_result_follows_from_kind_and_settings_and_never_from_values() -> None:
+    systems = [("m", "fill_mask", 0.9), ("m", "xfactr", 0.8), ("m", "mask_average", 0.1)]
+    systems += [("c", "likelihood", 0.2)]
+    table = rows(*((*system, 10) for system in systems))
+    assert choose(table) == {"c": "likelihood", "m": "mask_average"}
+    turned = table.assign(value=1 - table["value"])
+    assert choose(turned) == choose(table)
+    assert choose(table, main={"masked": "xfactr"})["m"] == "xfactr"
+    assert choose(table, main={"masked": "optiprompt"})["m"] == "mask_average"  # was not asked
+    without = table[table["method"] != "mask_average"]
+    assert choose(without)["m"] == "fill_mask"  # the first of params.yaml
+
+
+def test_the_variant_of_a_main_result_is_that_of_most_queries() -> None:
+    table = rows(("m", "xfactr:order", 0.9, 10), ("m", "xfactr:confidence", 0.1, 12))
+    assert choose(table) == {"m": "xfactr:confidence"}
+    assert main_variants(table) == {("m", "xfactr:confidence")}
 
 
 def test_a_sweep_is_recognised_by_its_name() -> None:
@@ -308,141 +358,20 @@ def test_a_sweep_is_recognised_by_its_name() -> None:
     assert sweep("contrastive") is None
 
 
-def system(
-    values: list[float], clusters: list[str] | None = None, **columns: object
-) -> pd.DataFrame:
-    """What paired tests compare of a system: one query a value, in these clusters."""
-    names = [f"q{number}" for number in range(len(values))]
-    about = {"subset": "full", "query_id": names, "cluster": clusters or names, "weight": 1.0}
-    return average_by_query(pd.DataFrame({**about, "acc_at_1": values, **columns}))
-
-
-def test_whole_clusters_are_turned_round() -> None:
-    right, wrong = [1.0] * 12, [0.0] * 12
-    pair = {("a", "x"): system(right), ("b", "x"): system(wrong)}
-    (alone,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
-    assert (alone["units"], alone["p"]) == (12, 1 / 2**12)  # the two ends, each half
-    by_three = [name for name in "pqr" for _ in range(4)]
-    pair = {("a", "x"): system(right, by_three), ("b", "x"): system(wrong, by_three)}
-    (together,) = significance(pair, "b", PARAMS.score, 0).to_dict("records")
-    assert (together["n"], together["units"], together["p"]) == (12, 3, 2 / 2**3)
-    assert alone["difference"] == together["difference"] == 1
-
-
-def test_relations_count_alike_where_queries_have_weights() -> None:
-    many = system([1.0] * 9 + [0.0], weight=[1 / 9] * 9 + [1.0])
-    none = system([0.0] * 10, weight=[1 / 9] * 9 + [1.0])
-    (row,) = significance({("a", "x"): many, ("b", "x"): none}, "b", PARAMS.score, 0).to_dict(
-        "records"
-    )
-    assert row["difference"] == pytest.approx(0.5)
-
-
-def test_families_are_what_a_reader_compares() -> None:
-    draw = np.random.default_rng(0)
-    methods = ("rank_change", "rank_change:copy", "xfactr", "contrastive:step-50")
-    systems = {
-        (model, method): system(list(draw.integers(0, 2, 30).astype(float)))
-        for model in "abc"
-        for method in methods
-    }
-    table = significance(systems, "b", PARAMS.score, 0)
-    assert table["family"].value_counts().to_dict() == {
-        "models under rank_change": 3,
-        "models under xfactr": 3,
-        "controls under rank_change": 3,  # each model and its own control
-        "methods under a": 1,
-        "methods under b": 1,
-        "methods under c": 1,
-    }
-    for _, family in table.groupby("family"):
-        assert family["p_holm"].tolist() == pytest.approx(holm(family["p"].to_numpy()).tolist())
-
-
-def test_sixteen_models_can_differ_significantly() -> None:
-    """With a correction for all pairs of models and methods at once they could not."""
-    draw = np.random.default_rng(0)
-    systems = {
-        (f"m{number:02}", f"x{method}"): system(
-            list((draw.random(200) < number / 16).astype(float))
-        )
-        for number in range(16)
-        for method in range(4)
-    }
-    table = significance(systems, "b", ScoreParams(bootstrap=2), 0)
-    models = table[table["family"].str.startswith("models")]
-    assert len(models) == 4 * 120
-    far = models[models["difference"].abs() > 0.3]
-    assert len(far) > 100 and (far["p_holm"] < 0.05).all()
-
-
-def test_each_of_many_models_meets_the_best_the_next_and_the_reference() -> None:
-    draw = np.random.default_rng(0)
-    shares = {f"m{number:02}": number / 22 for number in range(22)}
-    systems = {
-        (model, "x"): system(list((draw.random(60) < share).astype(float)))
-        for model, share in shares.items()
-    }
-    params = ScoreParams(bootstrap=2, reference="m05")
-    table = significance(systems, "b", params, 0).set_index(["model_a", "model_b"])
-    means = {model: rows["acc_at_1"].mean() for (model, _), rows in systems.items()}
-    best, *others = ranked = sorted(means, key=lambda model: (-means[model], model))
-    chosen = {frozenset(pair) for pair in [*pairwise(ranked), *((best, m) for m in others)]}
-    every = {pair: frozenset(pair) for pair in combinations(sorted(means), 2)}
-    with_reference = {pair for pair, models in every.items() if "m05" in models}
-    free = {pair for pair, models in every.items() if models in chosen} - with_reference
-    assert set(table.index) == with_reference | free
-    for family, tested, count in (
-        ("models under x", sorted(free), len(every) - len(with_reference)),
-        ("models under x against m05", sorted(with_reference), 21),
-    ):
-        rows = table[table["family"] == family].loc[tested]
-        assert len(rows) == (table["family"] == family).sum()
-        pairs = [{(model, "x"): systems[model, "x"] for model in pair} for pair in tested]
-        alone = [significance(pair, "b", params, 0).iloc[0] for pair in pairs]
-        ps = np.array([row["p"] for row in alone])
-        assert rows["p"].tolist() == ps.tolist()
-        left_out = np.ones(count - len(ps))  # they could have been chosen
-        expected = holm(np.concatenate([ps, left_out]))[: len(ps)]
-        assert rows["p_holm"].tolist() == pytest.approx(expected.tolist())
-        larger = rows["smallest_difference"] > [row["smallest_difference"] for row in alone]
-        assert larger.all()
-    few = significance(dict(list(systems.items())[:20]), "b", params, 0)
-    assert len(few) == 190 and set(few["family"]) == {"models under x"}
-
-
-def test_another_quantity_is_not_compared() -> None:
-    def read(values: list[float]) -> pd.DataFrame:
-        return system([0.0] * 4, acc_at_1=np.nan, perplexity=values)
-
-    systems = {(model, "perplexity"): read([float(n), 2, 3, 4]) for n, model in enumerate("abc")}
-    kinds = {"a": "masked", "b": "masked", "c": "causal"}
-    table = significance(systems, "b", PARAMS.score, 0, kinds=kinds)
-    assert table[["model_a", "model_b"]].to_numpy().tolist() == [["a", "b"]]
-    assert len(significance(systems, "b", PARAMS.score, 0)) == 3
-
-
-def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
-    both = pd.concat([system([1.0] * 8), system([0.0] * 8).rename({"full": "negative"})])
-    systems = {("a", "x"): both, ("a", "x:copy"): both.assign(acc_at_1=1.0)}
-    table = significance(systems, "b", PARAMS.score, 0, contrasts=[("full", "negative")])
-    rows = table[table["subset"] == "full - negative"].set_index("method_a")
-    assert rows["difference"].to_dict() == {"x": 1, "x:copy": 0}
-    assert rows["p"].to_dict() == {"x": 2 / 2**8, "x:copy": 1}
-
-
-def test_paired_tests_are_the_same_wherever_they_are_made() -> None:
-    tables = [
-        paired_tests(PREDICTIONS, BENCHMARKS, PARAMS, executor=executor)
-        for executor in (in_this_process, from_copies)
-    ]
+def test_scores_are_the_same_wherever_they_are_made() -> None:
+    tables = []
+    for executor in (in_this_process, from_copies):
+        shutil.rmtree(PARTS)
+        score(PARAMS, executor)
+        tables.append(read_tests())
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
-def test_scores_follow_from_all_settings_but_the_reference() -> None:
-    """Those that are there are not computed again for another reference."""
+def test_scores_follow_from_all_settings_but_those_of_tests() -> None:
+    """Those that are there are not computed again for another reference or main method."""
     settings = Scoring(ScoreParams(), seed=1).settings
-    assert Scoring(ScoreParams(reference="m05"), seed=1).settings == settings
+    for params in (ScoreParams(reference="m05"), ScoreParams(main={"masked": "xfactr"})):
+        assert Scoring(params, seed=1).settings == settings
     others = [ScoreParams(bootstrap=5), ScoreParams(confidence=0.9)]
     changed = {Scoring(params, seed=1).settings for params in others}
     assert len(changed | {settings, Scoring(ScoreParams(), seed=2).settings}) == 4

@@ -18,7 +18,6 @@ from medprobe.core.params import ModelParams, Models, Params, ScoreParams
 from medprobe.core.tables import BASELINE
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
-from medprobe.pipeline.stages.significance import significance
 from medprobe.report.page import write_page
 from medprobe.report.page_data import PageData
 
@@ -49,7 +48,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         taught = places.PREDICTIONS / "taught"
         shutil.copytree(taught / "contrastive", taught / "answering")
         score(PARAMS)
-        significance(PARAMS)
         compare(PARAMS)
     return folder / "reports"
 

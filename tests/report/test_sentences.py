@@ -3,26 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.render_helpers import check_snapshot, lines
+from helpers.tested import made_tests
 from helpers.toy_project import METADATA
 from medprobe.core.benchmark_statistics import statistics
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, QUERY_COLUMNS, BenchmarkTables
 from medprobe.metrics import Scoring, catalog
 from medprobe.metrics.results import COMPARISON, to_rows, without_repeats
-from medprobe.metrics.significance import LEVEL, SIGNIFICANCE, average_by_query, significance
-from medprobe.metrics.summary import summarise, weighted
+from medprobe.metrics.significance import SIGNIFICANCE
+from medprobe.metrics.summary import summarise
 from medprobe.report import leaderboard, verdicts
 from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import differences, models
-from medprobe.report.verdicts import MARK, p_value
 
 SCORING = Scoring(ScoreParams(bootstrap=200), 1)
 System = tuple[str, str]
@@ -42,11 +39,10 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
         name, _, variant = method.partition(":")
         all_scores = summarise(table.assign(variant=variant), SCORING, [*catalog().values()])
         rows += list(to_rows({"facts": all_scores}, model, name))
-    tables = {name: average_by_query(weighted(table)) for name, table in systems.items()}
     metadata = replace(METADATA, primary_metric=metric)
     provenance = {
         "comparison": pd.DataFrame(rows, columns=COMPARISON),
-        "significance": significance(tables, "facts", SCORING.params, 1),
+        "significance": made_tests(systems, metric),
         "benchmarks": {"facts": metadata},
     }
     return PageData(**{**provenance, **about})  # type: ignore[arg-type]
@@ -103,37 +99,6 @@ def test_the_sections_of_a_benchmark() -> None:
     )
 
 
-def test_a_difference_of_few_queries_is_marked() -> None:
-    systems = {("one", "x"): hits(5, 8), ("other", "x"): hits(3, 8)}
-    page_results = results({key: values(x, "acc_at_1") for key, x in systems.items()}, "acc_at_1")
-    found = best(page_results)
-    _, test = found.rival(found.best)
-    assert test and not test.clear
-    text = "".join(lines(leaderboard.table("", [("", found, found.best)])))
-    assert f"| +25.0 {MARK} (other 37.5; p = 0.5) |" in text
-
-
-def test_what_is_certain_for_these_answers_alone_is_no_difference() -> None:
-    """`one` is right wherever the first two of four answers are: all places have the same p."""
-    answers = np.arange(60) // 15
-    systems = {
-        ("one", "x"): values((answers < 2).astype(float), "acc_at_1").assign(answer=answers),
-        ("other", "x"): values(np.zeros(60), "acc_at_1").assign(answer=answers),
-    }
-    page_results = results(systems, "acc_at_1")
-    test = page_results.significance.iloc[0]
-    assert test["p_holm"] > LEVEL
-    text = "".join(
-        line for part in differences.section(page_results, "facts") for line in lines(part)
-    )
-    assert "| full | models under one method | 1 | 0 |" in text
-    text_of_p = p_value(test["p_holm"]).removeprefix("p = ")
-    assert f"| {text_of_p} | no |" in text
-    found = best(page_results)
-    entry = leaderboard.table("", [("", found, found.best)])
-    assert f"{MARK} (other 0.0; p = {text_of_p})" in "".join(lines(entry))
-
-
 def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
     """There are no tests; the control that says yes to everything has a value in the metric."""
     systems = {("one", "x"): hits(6, 10), ("one", "x:always-true"): hits(9, 10)}
@@ -154,25 +119,6 @@ def test_one_model_alone_is_compared_with_nobody() -> None:
     page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
     assert not best(page_results).rival(best(page_results).best)
     assert differences.section(page_results, "facts") == []
-
-
-def test_six_diseases_show_nothing_however_far_apart() -> None:
-    """The intervals of .6 and .33 may not overlap; of six diseases no test says so."""
-    good, poor = [0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [0.3, 0.3, 0.5, 0.3, 0.3, 0.3]
-    systems = {
-        (model, "fill_mask"): values([*numbers], "acc_at_1")
-        for model, numbers in (("a", good), ("b", poor), ("c", [0.3] * 6))
-    }
-    page_results = results(systems, "acc_at_1")
-    found = best(page_results)
-    tests = [found.test(found.best, row) for _, row in found.rows[1:].iterrows()]
-    assert len(tests) == 2 and not any(test and test.clear for test in tests)
-    page_results.benchmarks["facts"] = replace(page_results.benchmarks["facts"], cluster="target")
-    page_lines = [
-        line for part in differences.section(page_results, "facts") for line in lines(part)
-    ]
-    assert "| full | models under one method | 3 | 0 | ∞ |" in page_lines
-    assert any("with so few diseases" in line for line in page_lines)
 
 
 def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
@@ -196,34 +142,10 @@ def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     assert table.loc["all", "chance_at_1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
-@given(st.integers(0, 1000), st.integers(2, 30), st.sampled_from(["acc_at_1", "perplexity"]))
-def test_a_mark_says_what_the_tests_say(seed: int, n: int, metric: str) -> None:
-    draw, least = np.random.default_rng(seed), float(metric == "perplexity")
-    systems = {
-        (model, "x"): values((draw.random(n) < share).astype(float) + least, metric)
-        for model, share in (("a", 0.2), ("b", 0.5), ("c", 0.9))
-    }
-    page_results = results(systems, metric)
-    macro = page_results.comparison.query("relation == 'macro' and metric == @metric")
-    order = macro.sort_values("value", ascending=metric == "perplexity", kind="stable")
-    first, second, _ = order["model"]
-    tests = page_results.significance
-    own_tests = tests[tests[["model_a", "model_b"]].isin([first, second]).all(axis=1)]
-    found = best(page_results, metric)
-    rival, test = found.rival(found.best)
-    assert (found.best["model"], rival["model"]) == (first, second)
-    assert test and test.clear == (own_tests["p_holm"].item() < LEVEL)
-    assert (MARK in "".join(lines(leaderboard.table("", [("", found, found.best)])))) != test.clear
-
-
 def test_what_is_no_common_quantity_is_not_compared() -> None:
     tables = {(m, "perplexity"): values([2.0, 3, 4], "perplexity") for m in ("mlm", "gpt")}
     kinds = {"mlm": "masked", "gpt": "causal"}
-    tested = significance(
-        {name: average_by_query(weighted(table)) for name, table in tables.items()},
-        *("facts", SCORING.params, 1),
-        kinds=kinds,
-    )
+    tested = made_tests(tables, "perplexity", kinds=kinds)
     page_results = results(tables, "perplexity", significance=tested)
     found = best(page_results, "perplexity")
     assert found.rival(found.best) is None

@@ -13,7 +13,6 @@ from medprobe.core import lineage, places
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
 from medprobe.pipeline.stages.compare import compare
-from medprobe.pipeline.stages.significance import significance
 
 
 class Links(HTMLParser):
@@ -46,7 +45,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert "ada-lovelace" in record.read_text()
         params = Params(score=ScoreParams(bootstrap=50), **NAMED)
         score_once(params)
-        significance(params)
         compare(params)
     return folder / places.REPORTS
 

@@ -53,7 +53,8 @@ NAMES += ["edema of lung", "leukemia", "heart disease", "diarrhea"]
         ("at 9 a.m. i. e. today; M. I went", []),  # the last is a sentence's end
         ("s/p m.i. in 1998", ["MI"]),
         ("m.i. c.l.d.", ["CLD", "MI"]),  # each by itself
-        ("m i, m. i. , xm.i.", []),
+        ("h/o m i, stable", ["MI"]),
+        ("m. i. , xm.i., m i.v.", []),
         ("acute and chronic renal failure", ["acute renal failure"]),  # lists
         ("acute on chronic renal failure", ["acute renal failure"]),
         ("heart and liver failure", ["heart failure"]),

@@ -31,6 +31,7 @@ from medprobe.core.tables import (
     FAMILIES,
     ORIGINAL,
     PLACES,
+    RELATION_ANSWERS,
     SLOT,
     BenchmarkTables,
 )
@@ -192,6 +193,8 @@ def tables(
     if spaces:
         pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
+    answers = queries.explode("answers")[["relation", "answers"]].drop_duplicates(ignore_index=True)
+    others[RELATION_ANSWERS] = answers.rename(columns={"answers": "name"})
     return BenchmarkTables(queries, candidates, notes, others, normalise=normalise)
 
 

@@ -33,7 +33,7 @@ from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
 from medprobe.library.probing import (
-    compare_variants,
+    compare_with_controls,
     draw_queries,
     predict,
     read_answers,
@@ -296,19 +296,21 @@ def run(
     predictions = predict(prober, tables, name)
     if warning := describe_unanswered(predictions):
         print_above(f"{name}: warning: {warning}")
-    scores = score(predictions, tables, prober.METRIC, scoring, out)
-    rows = pd.DataFrame(to_rows({"": scores}, name, method), columns=COMPARISON)
+    found = score(predictions, tables, prober.METRIC, scoring, out)
+    rows = pd.DataFrame(to_rows({"": found.scores}, name, method), columns=COMPARISON)
     rows = rows[rows["relation"].isin(MEANS)]
     baseline_rows = pd.DataFrame(
         [
             row
             for baseline, ranked in beside.items()
             if len(ranked)
-            for row in to_rows({"": score(ranked, tables, RANKING, scoring)}, BASELINE, baseline)
+            for row in to_rows(
+                {"": score(ranked, tables, RANKING, scoring).scores}, BASELINE, baseline
+            )
         ],
         columns=COMPARISON,
     )
-    tests = compare_variants(predictions, tables, prober.METRIC, scoring, (name, method))
+    tests = compare_with_controls(found, metadata, scoring.params, (name, method))
     controlled = with_controls(tests)
     if as_json:
         if not every:

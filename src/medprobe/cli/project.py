@@ -71,9 +71,10 @@ def import_() -> None:
 
 @main.command(epilog=example("medprobe list papers", "medprobe adopt diskne --table 6"))
 @click.argument("paper")
-@click.option("--table", default="", help="Only what this table needs, such as 5 or 'figure 8'.")
+@click.option("--table", default="", help="Only what this table needs, such as 5.")
+@click.option("--figure", default="", help="Only what this figure needs.")
 @click.option("--yes", is_flag=True, help="Write without asking, as where there is no terminal.")
-def adopt(paper: str, table: str, yes: bool) -> None:
+def adopt(paper: str, table: str, figure: str, yes: bool) -> None:
     """Put a paper's benchmarks, methods, rewiring and models into params.yaml.
 
     The command shows the difference and asks before it writes.
@@ -83,6 +84,9 @@ def adopt(paper: str, table: str, yes: bool) -> None:
     """
     from medprobe.pipeline import adopt as command
 
+    if table and figure:
+        raise click.UsageError("give --table or --figure")
+    table = f"figure {figure}" if figure else table
     old_text, new_text = command.adopt(paper, table)
     if old_text == new_text:
         click.echo("params.yaml already has these settings")

@@ -150,18 +150,6 @@ def score() -> None:
         run(params, executor)
 
 
-@main.command(epilog=example("medprobe significance"))
-def significance() -> None:
-    """Compute the paired tests between all systems."""
-    from medprobe.core.executor import in_processes, open_executor
-    from medprobe.pipeline.stages.significance import significance as run
-
-    params = load_params()
-    engine = params.engine.model_copy(update={"device": "cpu"})
-    with checked_code("significance"), open_executor(engine, in_processes) as executor:
-        run(params, executor=executor)
-
-
 @main.command(epilog=example("medprobe compare"))
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""

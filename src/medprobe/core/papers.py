@@ -37,6 +37,8 @@ class PublishedTable(Section):
     rows: list[PublishedRow] = Field([])
     notes: tuple[str, ...] = ()  # where what is printed contradicts itself; the report shows them
     open: tuple[str, ...] = ()  # as `Paper.open`, of this table alone
+    repeats: dict[str, tuple[str, ...]] = Field({})  # rows of other tables, of these models, too
+    models: tuple[str, ...] = ()  # of a figure, which prints no numbers: what it shows
     adopted: Choices = Field({})  # sections that are others for this table alone
 
 

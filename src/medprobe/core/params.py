@@ -193,12 +193,15 @@ class ScoreParams(Section):
     """How predictions become scores."""
 
     bootstrap: int = Field(1000, gt=0)
-    """Bootstrap resamples per interval."""
+    """Resamples per interval of a number that is no mean, such as F1."""
     confidence: float = 0.95
     """Confidence level of intervals, such as 0.95 for 95 %."""
+    main: dict[ModelKind, Name] = Field({})
+    """The method of each kind's main results, which are compared with each other across methods and
+    kinds, such as `{causal: likelihood}`. Otherwise the one that `medprobe run` takes for the kind,
+    or else the first that `methods` names."""
     reference: Name | None = None
-    """The model that each of more than twenty under a method is tested against, beside the best and
-    the next."""
+    """Of more than twenty models: the one whose comparisons are corrected apart from all others."""
 
     @field_validator("confidence")
     @classmethod

@@ -14,18 +14,17 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import ORIGINAL, BenchmarkTables, write_predictions
+from medprobe.core.tables import ORIGINAL, BenchmarkTables, Metadata, write_predictions
 from medprobe.library.model import Model, load
 from medprobe.methods import Method
-from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, score_table, to_rows
-from medprobe.metrics.significance import (
-    guesses,
-    paired_table,
-    shuffled_table,
-    significance,
-    split_by_variant,
+from medprobe.metrics import Evaluated, Scoring
+from medprobe.metrics.results import (
+    COMPARISON,
+    evaluate_table,
+    main_variants,
+    to_rows,
 )
+from medprobe.metrics.significance import Field, significance
 from medprobe.sources import facts as sources
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def probe(
     predictions = predict(prober, model.shorten_prompts(tables), model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
-    scores = score(predictions, tables, prober.METRIC, scoring)
+    scores = score(predictions, tables, prober.METRIC, scoring).scores
     rows = to_rows({_name(facts): scores}, model.name, method)
     return ProbeResult(pd.DataFrame(rows, columns=COMPARISON), predictions, tables)
 
@@ -181,7 +180,7 @@ def score(
     scorer: str,
     scoring: Scoring,
     out: Path | None = None,
-) -> Scores:
+) -> Evaluated:
     """Score predictions by a scorer.
 
     Args:
@@ -196,37 +195,34 @@ def score(
         tables.write(folder)
         path = out or Path(scratch, "predictions.parquet")
         write_predictions(predictions, path, scorer)
-        return score_table(path, folder, scoring)
+        return evaluate_table(path, folder, scoring)
 
 
-def compare_variants(
-    predictions: pd.DataFrame,
-    tables: BenchmarkTables,
-    scorer: str,
-    scoring: Scoring,
-    system: tuple[str, str],
+def compare_with_controls(
+    found: Evaluated, metadata: Metadata, params: ScoreParams, system: tuple[str, str]
 ) -> pd.DataFrame:
-    """Test the variants of a method against each other and their controls.
+    """Test the variants of a method against their controls.
 
     Args:
-        predictions: a prediction table.
-        tables: the benchmark that they are of.
-        scorer: its name, a module of `medprobe.metrics`.
-        scoring: resamples, confidence, seed and clusters.
+        found: what was computed of a prediction table.
+        metadata: of its benchmark.
+        params: confidence of the intervals.
         system: the names of the model and the method in the result.
 
     Returns:
         Columns `significance.SIGNIFICANCE`.
     """
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch, "benchmark")
-        tables.write(folder)
-        path = Path(scratch, "predictions.parquet")
-        write_predictions(predictions, path, scorer)
-        systems = split_by_variant(paired_table(path, folder, scoring), *system)
-        shuffled = shuffled_table(path, folder, scoring, *system)
-    systems |= guesses(systems)
-    return significance(systems, "", scoring.params, scoring.seed, shuffled=shuffled)
+    model, method = system
+    rows = pd.DataFrame(to_rows({"": found.scores}, model, method), columns=COMPARISON)
+    field = Field.of(rows, metadata, dict(main_variants(rows)), {})
+    values, controls = (
+        {
+            (model, f"{method}:{variant}" if variant else method): of_variant
+            for variant, of_variant in (table.groupby("variant") if len(table) else ())
+        }
+        for table in (found.paired, found.controls)
+    )
+    return significance(values, field, params, controls)
 
 
 def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import Metadata
-from medprobe.metrics.intervals import Scale
+from medprobe.metrics.statistics import Scale, exchanges
 
 FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught models read each fact
 
@@ -109,6 +109,7 @@ class Scoring:
             is how often the model read the fact in training; None if unknown.
         benchmarks: names of the project's benchmarks, some of which may hold experts' ratings of
             the predictions.
+        tests: how many main results a project has, which are tested against their controls.
     """
 
     params: ScoreParams
@@ -116,6 +117,7 @@ class Scoring:
     cluster: str = "query_id"
     facts: Path | None = None
     benchmarks: frozenset[str] = frozenset()
+    tests: int = 1
 
     @classmethod
     def for_model(cls, model: Path, metadata: Metadata, params: Params) -> "Scoring":
@@ -128,14 +130,15 @@ class Scoring:
         """
         facts = model / FACTS
         sample_facts = facts if metadata.invented and facts.is_file() else None
-        return cls(
-            params.score, params.seed, metadata.cluster, sample_facts, params.benchmark_names
-        )
+        names = params.benchmark_names
+        tests = len(params.models.all()) * len(names)
+        return cls(params.score, params.seed, metadata.cluster, sample_facts, names, tests)
 
     @property
     def settings(self) -> str:
-        """The settings that scores follow from; `reference` chooses tests alone."""
-        return f"{self.cluster} {self.params.model_dump(exclude={'reference'})} {self.seed}"
+        """The settings that scores follow from; `reference` and `main` choose tests alone."""
+        settings = self.params.model_dump(exclude={"reference", "main"})
+        return f"{self.cluster} {settings} {self.seed} {exchanges(self.tests)}"
 
 
 class Scorer(Protocol):
@@ -196,14 +199,30 @@ class Scorer(Protocol):
         """
         ...
 
-    def shuffled(
-        self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
-    ) -> pd.DataFrame:
-        """Test variants against their own answers to other subjects. Default: there are none.
+    def evaluate(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> "Evaluated":
+        """Return all that is computed of a prediction table. Default: `score` and `paired`.
 
-        The arguments are those of `paired`. Returns `variant, subset, metric`, and the two-sided p.
+        The arguments are those of `score`. A scorer that has a control in the same table, such as
+        its answers to other subjects, overrides it.
         """
-        return pd.DataFrame(columns=["variant", "subset", "metric", "p"])
+        scores = self.score(predictions, benchmark, scoring)
+        return Evaluated(scores, self.paired(predictions, benchmark, scoring), pd.DataFrame())
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What a scorer computes of a prediction table.
+
+    Attributes:
+        scores: every number (`Scorer.score`).
+        paired: the values that paired tests compare (`Scorer.paired`).
+        controls: tests of variants against their answers to other subjects, with the columns
+            `metrics.shuffled.TESTS`; empty where there are none.
+    """
+
+    scores: Scores
+    paired: pd.DataFrame
+    controls: pd.DataFrame
 
 
 def list_names() -> list[str]:

@@ -6,7 +6,7 @@ has no prediction. Each variant is scored with its answers to other subjects, to
 Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +15,17 @@ import pandas as pd
 from scipy.special import comb
 
 from medprobe.core.answers import find_rule
-from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import lists_outranking, read_about
-from medprobe.metrics import Metric, Scorer, Scores, Scoring
+from medprobe.metrics import Evaluated, Metric, Scorer, Scores, Scoring
 from medprobe.metrics.letters import near_queries
 from medprobe.metrics.results import is_compared
-from medprobe.metrics.shuffled import shuffled_tests, shuffled_values
+from medprobe.metrics.shuffled import (
+    TESTS,
+    find_strata,
+    is_shuffled,
+    shuffled_tests,
+    shuffled_values,
+)
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
     KEYS,
@@ -38,6 +43,7 @@ _TIED: Final = "expected acc@k where equal scores are drawn in random order"
 _MRR: Final = "Voorhees 1999: of the best answer among all candidates, where its rank is known"
 _AHEAD: Final = "candidates ranked before the best answer, where its rank is known"
 _BY_ANSWER: Final = "mean over the answers of a relation of the mean over each one's queries"
+_ROUGE: Final = "Lin 2004, by rouge-score: the first text's F against its nearest answer"
 _UNANSWERED: Final = "free answers that are cut, empty, or name no candidate or several"
 _ECHO: Final = "a diagnostic of retrieval: how often it echoes"
 
@@ -58,40 +64,39 @@ class Accuracy(Scorer):
         Metric("reciprocal_rank", "mean reciprocal rank", "higher", 0.0, 1.0, _MRR, tested=True),
         Metric("names_ahead", "names ahead of the answer", "lower", 0.0, float("inf"), _AHEAD),
         Metric("subject_at_1", "own subject first", "neither", 0.0, 1.0, _ECHO),
+        Metric("rouge_l", "ROUGE-L", "higher", 0.0, 1.0, _ROUGE),
         Metric("unanswered", "unanswered", "neither", 0.0, 1.0, _UNANSWERED),
     )
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score acc@k and what belongs to it, by subset, part of a subset and relation."""
+        return self.evaluate(predictions, benchmark, scoring).scores
+
+    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+        """Return the accuracy of each query; ties are not tested."""
+        queries = read_queries(benchmark, scoring.cluster)
+        return _without_ties(weighted(values(predictions, queries, ties=False)))
+
+    def evaluate(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Evaluated:
+        """Score predictions, each variant that lists its answers also with those to others."""
         queries = read_queries(benchmark, scoring.cluster)
         by_query, near = values(predictions, queries), near_queries(benchmark)
         parts = with_parts(by_query, queries, scoring.facts, near)
         scores = summarise(parts, scoring, self.METRICS)
         add_scores(scores, summarise(by_answer(by_query, queries), scoring))
+        tests = [pd.DataFrame(columns=TESTS)]
         for rows, of_variant in _listed(by_query, predictions):
-            shuffled = shuffled_values(rows, of_variant, queries, _rule(benchmark))
+            rule = find_rule(read_about(benchmark)["normalise"])
+            strata = find_strata(rows, of_variant, queries, rule)
+            shuffled = shuffled_values(rows, strata)
             parts = with_parts(shuffled, queries, scoring.facts, near)
             add_scores(scores, summarise(parts, scoring))
-        return scores
+            tests.append(shuffled_tests(rows, strata, scoring))
+        return Evaluated(scores, _without_ties(weighted(by_query)), pd.concat(tests))
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
-        """Return the accuracy of each query, also with shuffled answers; ties are not tested."""
-        queries, tables = read_queries(benchmark, scoring.cluster), []
-        tables.append(values(predictions, queries, ties=False))
-        for rows, of_variant in _listed(tables[0], predictions):
-            tables.append(shuffled_values(rows, of_variant, queries, _rule(benchmark)))
-        return weighted(pd.concat(tables, ignore_index=True))
 
-    def shuffled(
-        self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
-    ) -> pd.DataFrame:
-        """Test each variant against its answers to other subjects, where these are listed."""
-        queries = read_queries(benchmark, scoring.cluster)
-        tables = [super().shuffled(predictions, benchmark, scoring)]
-        for rows, of_variant in _listed(values(predictions, queries, ties=False), predictions):
-            tests = shuffled_tests(rows, of_variant, queries, _rule(benchmark), scoring.seed)
-            tables.append(tests.assign(variant=rows["variant"].iloc[0]))
-        return pd.concat(tables)
+def _without_ties(values: pd.DataFrame) -> pd.DataFrame:
+    return values.drop(columns=[name for name in values if name.endswith("_tied")])
 
 
 def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = True) -> pd.DataFrame:
@@ -101,7 +106,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     for each metric: `acc_at_<k>`; `acc_at_<k>_tied`, where `ties` are asked for and all predictions
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
     `subject_at_1`, where they are the best names, not those ranked above the answer;
-    `unanswered`, where predictions are free answers.
+    `rouge_l`, where they carry it; `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
 
     Raises:
@@ -129,10 +134,6 @@ def _listed(
                 yield rows, predictions[predictions["variant"] == variant]
 
 
-def _rule(benchmark: Path) -> Callable[[str], str]:
-    return find_rule(read_about(benchmark)["normalise"])
-
-
 def by_answer(values: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
     """The accuracy of each answer over its queries, one row per variant, replicate and answer.
 
@@ -143,11 +144,11 @@ def by_answer(values: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
         values: as the function `values` gives them.
         queries: as `read_queries` gives them.
     """
-    answers = values["query_id"].map(queries.set_index("query_id")["first_answer"])
-    keys = ["variant", "replicate", "subset", "relation", "first_answer", "answer"]
-    groups = values.assign(first_answer=answers).groupby(keys, sort=True)
+    about = queries.set_index("query_id")[["first_answer", "answer_cluster"]]
+    keys = ["variant", "replicate", "subset", "relation", "first_answer", "answer_cluster"]
+    groups = values.join(about, on="query_id").groupby(keys, sort=True)
     means = groups[["acc_at_1", "acc_at_10"]].mean().add_suffix("_by_answer").reset_index()
-    return means.rename(columns={"first_answer": "query_id", "answer": "cluster"})
+    return means.rename(columns={"first_answer": "query_id", "answer_cluster": "cluster"})
 
 
 def _values_of_run(
@@ -176,6 +177,9 @@ def _values_of_run(
             predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
         )
         table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
+        if "rouge_l" in predictions:
+            firsts = predictions[predictions["rank"] == 1].set_index(KEYS)["rouge_l"]
+            table["rouge_l"] = firsts.reindex(index).fillna(0.0).to_numpy()
         if "unanswered" in predictions and predictions["unanswered"].notna().any():
             table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
     return table

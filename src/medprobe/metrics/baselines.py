@@ -9,7 +9,7 @@
   alone looks at the subject.
 
 Whether a model knows something about its subjects is tested against its own answers to other
-subjects (`core.shuffling`).
+subjects (`metrics.shuffled`).
 """
 
 import hashlib

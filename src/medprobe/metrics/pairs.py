@@ -1,224 +1,113 @@
-"""Which systems are compared with each other, and which system is the control of which.
+"""Which systems a reader compares, and which system is the control of which.
 
-A reader compares models under one method, methods under one model, and a system with its control.
-Of up to MANY models under a method every two are tested. Of more, each is tested against the best
-one, the next, and the reference that `params.yaml` may name. The control of a method's variant is
-its answers to other subjects (`metrics.shuffled`), or a variant that the method probes for it; that
-of a metric that guessing can reach is the baseline.
+A system is a model under a method. A reader compares models under one method, methods of one model,
+and a system with its control: its answers to other subjects (`metrics.shuffled`), a variant that
+the method probes for it, or, for a metric that guessing can reach, the baseline `chance`.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from itertools import combinations, pairwise
-from typing import Final, NamedTuple
+from math import isfinite
+from typing import Final
 
 import pandas as pd
 
 from medprobe import metrics
 from medprobe.core.places import ABOUT
-from medprobe.core.shuffling import is_shuffled, original_variant
 from medprobe.core.tables import BASELINE, Metadata
-from medprobe.metrics.results import (
-    is_control,
-    main_variants,
-    select_main,
-    select_systems,
-    sweep,
-)
+from medprobe.metrics.results import is_control, select_main, sweep
+from medprobe.metrics.shuffled import is_shuffled, original_variant
 
-MANY: Final = 20
+CONTROLS: Final = "controls"  # the family of tests against controls
+CHANCE: Final = "chance"
 System = tuple[str, str]  # a model, and a method or `<method>:<variant>`
-Field = tuple[str, str, str]  # metric, method, kind: models that are compared have these in common
 
 
-class SystemPair(NamedTuple):
-    """Two systems that are compared, and the family of the comparison."""
+def controls(control: System, system: System) -> bool:
+    """Whether a system is the control of another one. A shuffled control belongs to one variant.
 
-    family: str
-    a: System
-    b: System
-
-
-def controls(control: str, method: str) -> bool:
-    """Whether it is the control of this method. A shuffled control belongs to one variant.
-
-    >>> controls("x:shuffled-order", "x:order"), controls("x:shuffled-order", "x")
-    (True, False)
+    >>> controls(("m", "x:shuffled-order"), ("m", "x:order"))
+    True
+    >>> controls(("m", "x:shuffled-order"), ("m", "x")), controls(("n", "x:copy"), ("m", "x"))
+    (False, False)
+    >>> controls(("baseline", "chance"), ("m", "x"))
+    True
     """
-    (base, _, variant), (controlled_base, _, another) = (
-        control.partition(":"),
-        method.partition(":"),
-    )
-    if base != controlled_base or is_control(method) or not is_control(control):
+    (model, method), (controlled_model, controlled) = control, system
+    if controlled_model == BASELINE or is_control(controlled) or sweep(controlled):
+        return False
+    if control == (BASELINE, CHANCE):
+        return True
+    base, _, variant = method.partition(":")
+    controlled_base, _, another = controlled.partition(":")
+    if (model, base) != (controlled_model, controlled_base) or not is_control(method):
         return False
     return not is_shuffled(variant) or original_variant(variant) == another
 
 
-def pair_systems(a: System, b: System) -> SystemPair | None:
-    """Two systems as a pair with its family, or None where a reader would not compare them.
+def compared(a: System, b: System) -> str | None:
+    """The family of two systems that a reader compares, or None.
 
-    Settings of a sweep, or different models under different methods.
+    Settings of a sweep are not compared, nor controls, nor models under different methods.
 
-    >>> pair_systems(("m", "x"), ("n", "x")).family
-    'models under x'
-    >>> pair_systems(("m", "x"), ("m", "x:original")).family
-    'methods under m'
-    >>> pair_systems(("m", "x"), ("m", "x:copy")).family
-    'controls under x'
-    >>> pair_systems(("m", "x:copy"), ("n", "x:copy"))
-    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:order")).family
-    'controls under x'
-    >>> pair_systems(("m", "x:shuffled-order"), ("m", "x:confidence"))
-    >>> pair_systems(("baseline", "chance"), ("m", "x"))
-    SystemPair(family='chance under x', a=('m', 'x'), b=('baseline', 'chance'))
+    >>> compared(("m", "x"), ("n", "x")), compared(("m", "x"), ("m", "x:original"))
+    ('under x', 'methods of m')
+    >>> compared(("m", "x:copy"), ("n", "x:copy")), compared(("m", "x"), ("n", "y"))
+    (None, None)
     """
     (model, method), (other, another) = a, b
-    if sweep(method) or sweep(another):
+    if BASELINE in (model, other) or any(sweep(x) or is_control(x) for x in (method, another)):
         return None
-    if BASELINE in (model, other):
-        system, baseline = (b, a) if model == BASELINE else (a, b)
-        if model == other or is_control(system[1]):
-            return None
-        return SystemPair(f"{baseline[1]} under {system[1].partition(':')[0]}", system, baseline)
-    if is_control(method) or is_control(another):
-        control, probed_method = (method, another) if is_control(method) else (another, method)
-        same = model == other and controls(control, probed_method)
-        return (
-            SystemPair(f"controls under {probed_method.partition(':')[0]}", a, b) if same else None
-        )
     if method == another:
-        return SystemPair(f"models under {method}", a, b)
-    return SystemPair(f"methods under {model}", a, b) if model == other else None
-
-
-def list_pairs(
-    systems: Mapping[System, pd.DataFrame],
-    subset: str,
-    kinds: Mapping[str, str],
-    reference: str | None,
-) -> Iterator[tuple[SystemPair, dict[str, str | None]]]:
-    """The pairs of systems that a reader compares on a subset.
-
-    Args:
-        systems: the rows of each, one a query, with the columns of metrics and `weight`.
-        subset: its name.
-        kinds: the kind of each model. A metric that differs between kinds is compared within them.
-        reference: the model that each of many is tested against.
-
-    Yields:
-        The pair, and the family of its test by each metric that both have. It is None where models
-        are many and these two are not tested: `reference` is named before the results are known,
-        so its tests are a family of their own; the best and the next model are not, so Holm's
-        correction counts the pairs that they were chosen from.
-    """
-    catalog = metrics.catalog()
-
-    def field(system: System, name: str) -> Field:
-        kind = kinds.get(system[0], "") if catalog[name].within_kind else ""
-        return name, system[1], kind
-
-    means = {system: _means(rows, catalog) for system, rows in systems.items()}
-    fields: dict[Field, dict[str, float]] = defaultdict(dict)
-    for system in sorted(systems):
-        for name, mean in means[system].items():
-            is_lower = catalog[name].better_on(subset) == "lower"
-            fields[field(system, name)][system[0]] = round(mean if is_lower else -mean, 12)
-    chosen = {key: _choose(numbers) for key, numbers in fields.items() if len(numbers) > MANY}
-    for a, b in combinations(sorted(systems), 2):
-        if pair := pair_systems(a, b):
-            families: dict[str, str | None] = {}
-            for name in (name for name in means[a] if name in means[b]):
-                if field(a, name)[2] == field(b, name)[2]:
-                    pairs = chosen.get(field(a, name)) if a[1] == b[1] else None
-                    families[name] = _family(pair, pairs, reference)
-            yield pair, families
-
-
-def _means(rows: pd.DataFrame, catalog: Mapping[str, metrics.Metric]) -> dict[str, float]:
-    """The macro mean of each metric of a system that has values."""
-    weights = {name: rows["weight"].where(rows[name].notna()) for name in rows if name in catalog}
-    return {
-        name: float((rows[name] * weight).sum() / weight.sum())
-        for name, weight in weights.items()
-        if weight.notna().any()
-    }
-
-
-def _choose(numbers: Mapping[str, float]) -> set[frozenset[str]]:
-    """The best model with each other one, and each with the next."""
-    best, *others = ranked = sorted(numbers, key=numbers.__getitem__)
-    pairs = [*pairwise(ranked), *((best, other) for other in others)]
-    return {frozenset(models) for models in pairs}
-
-
-def _family(
-    pair: SystemPair, chosen: set[frozenset[str]] | None, reference: str | None
-) -> str | None:
-    models = frozenset((pair.a[0], pair.b[0]))
-    if chosen is None:
-        return pair.family
-    if reference in models:
-        return f"{pair.family} against {reference}"
-    return pair.family if models in chosen else None
-
-
-def above_control(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Compare each method's main variant with its control.
-
-    Args:
-        tests: the paired tests of all benchmarks, with the columns `SIGNIFICANCE`.
-
-    Returns:
-        By benchmark, model and method: the difference of the main metric on the main subset, above
-        0 where the system is better, and its corrected `p`. The difference is `above_shuffled`
-        where the control is the model's answers to other subjects, else `above_control`.
-    """
-    numbers = {}
-    compared = with_controls(tests)
-    methods = compared["method"].map(lambda name: name.partition(":")[0]).rename("base")
-    for (benchmark, model, method), rows in compared.groupby(["benchmark", "model", methods]):
-        main = select_main(rows, Metadata.read(ABOUT / f"{benchmark}.json"))
-        for row in select_systems(main, main_variants(main)).itertuples():
-            shuffled = is_shuffled(row.control.partition(":")[2])
-            name = "above_shuffled" if shuffled else "above_control"
-            keys = (str(benchmark), str(model), str(method))
-            numbers[keys] = {name: float(row.difference), "p": float(row.p_holm)}
-    return numbers
+        return f"under {method}"
+    return f"methods of {model}" if model == other else None
 
 
 def with_controls(tests: pd.DataFrame) -> pd.DataFrame:
     """Find the control of each system: its answers to other subjects, or its strongest control.
 
     Args:
-        tests: paired tests, with the columns `SIGNIFICANCE`.
+        tests: of `metrics.significance`, with the columns `SIGNIFICANCE`.
 
     Returns:
-        The tests of systems with their controls, one per benchmark, subset, metric and system, with
-        the columns `model`, `method` and `control`, and the `difference` and its interval turned so
-        that it is above 0 where the system is better. A metric without a better direction has none.
+        One row per benchmark, subset, metric and system, with the columns `model`, `method` and
+        `control`, and the `difference` and its interval turned so that it is above 0 where the
+        system is better. A metric without a better direction has none.
     """
-    sides = ["model", "method", "other", "control"]
-    columns = ["model_a", "method_a", "model_b", "method_b"]
-    first = tests.rename(columns=dict(zip(columns, sides, strict=True)))
-    second = tests.rename(columns=dict(zip(columns, sides[2:] + sides[:2], strict=True)))
-    turned = {"difference": -second["difference"], "low": -second["high"], "high": -second["low"]}
-    both = pd.concat([first, second.assign(**turned)], ignore_index=True)
-    is_control_of = [
-        model != BASELINE and (other == BASELINE or controls(str(control), str(method)))
-        for model, method, other, control in both[sides].itertuples(index=False)
-    ]
-    rows = both[pd.Series(is_control_of, both.index, dtype=bool)]
-    keys = ["benchmark", "subset", "metric", "model", "method"]
+    rows = tests[tests["family"] == CONTROLS]
+    names = {"model_a": "model", "method_a": "method", "method_b": "control"}
+    rows = rows.rename(columns=names)
     catalog = metrics.catalog()
-    better = {
-        pair: catalog[pair[0]].better_on(pair[1])
-        for pair in {*zip(rows["metric"], rows["subset"], strict=True)}
-    }
-    directions = [better[pair] for pair in zip(rows["metric"], rows["subset"], strict=True)]
-    signs = pd.Series(directions, rows.index, dtype=object).map({"higher": 1, "lower": -1})
+    pairs = [*zip(rows["metric"], rows["subset"], strict=True)]
+    better = {pair: catalog[pair[0]].better_on(pair[1]) for pair in {*pairs}}
+    directions = pd.Series([better[pair] for pair in pairs], rows.index, dtype=object)
+    signs = directions.map({"higher": 1, "lower": -1})
     rows, signs = rows[signs.notna()], signs.dropna().astype(float)
-    bounds = (rows[["low", "high"]].mul(signs, axis=0)).agg(["min", "max"], axis=1)
+    bounds = rows[["low", "high"]].mul(signs, axis=0).agg(["min", "max"], axis=1)
     rows = rows.assign(difference=rows["difference"] * signs, low=bounds["min"], high=bounds["max"])
     is_other = ~rows["control"].map(lambda name: is_shuffled(name.partition(":")[2])).astype(bool)
+    keys = ["benchmark", "subset", "metric", "model", "method"]
     ordered = rows.assign(is_other=is_other).sort_values([*keys, "is_other", "difference"])
-    return ordered.drop_duplicates(keys).drop(columns=["is_other", "other"])
+    return ordered.drop_duplicates(keys).drop(columns=["is_other", "model_b"])
+
+
+def above_control(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Compare each system with its control, by the main metric on the main subset.
+
+    Args:
+        tests: of all benchmarks, with the columns `SIGNIFICANCE`.
+
+    Returns:
+        By benchmark, model and `<method>:<variant>`: the difference, above 0 where the system is
+        better, and of main results the corrected p. They are `above_shuffled` and
+        `p_above_shuffled` where the control is the model's answers to other subjects, else
+        `above_control` and `p_above_control`.
+    """
+    numbers = {}
+    for benchmark, rows in with_controls(tests).groupby("benchmark"):
+        main = select_main(rows, Metadata.read(ABOUT / f"{benchmark}.json"))
+        for row in main.itertuples():
+            own = is_shuffled(row.control.partition(":")[2])
+            name = "above_shuffled" if own else "above_control"
+            values = {name: float(row.difference), f"p_{name}": float(row.p_holm)}
+            key = (str(benchmark), str(row.model), str(row.method))
+            numbers[key] = {name: value for name, value in values.items() if isfinite(value)}
+    return numbers

@@ -13,10 +13,15 @@ from medprobe import metrics
 from medprobe.core.errors import BadInput
 from medprobe.core.files import write_whole
 from medprobe.core.params import Params
-from medprobe.core.parts import code_fingerprint, fingerprint, read_whole
+from medprobe.core.parts import (
+    code_fingerprint,
+    fingerprint,
+    read_part,
+    read_whole,
+    write_part,
+)
 from medprobe.core.places import PARTS, SCORES
 from medprobe.core.progress import report_progress
-from medprobe.core.shuffling import is_shuffled
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     BASELINE,
@@ -26,7 +31,8 @@ from medprobe.core.tables import (
     read_refusal,
     result_names,
 )
-from medprobe.metrics import Scores, Scoring, catalog
+from medprobe.metrics import Evaluated, Scores, Scoring, catalog
+from medprobe.metrics.shuffled import TESTS, compare_with_others, is_shuffled, original_variant
 from medprobe.metrics.summary import add_scores
 
 COMPARISON: Final = [
@@ -49,6 +55,9 @@ CONTROLS: Final = {  # variants that know nothing, in words; and `shuffled`
     "always-true": "always saying true",
 }
 KEYS: Final = [name for name in COMPARISON[:6] if name != "method"]
+PAIRED: Final = [  # of paired values; relation and answer where a scorer has them
+    *("variant", "replicate", "subset", "query_id", "relation", "cluster", "answer", "weight"),
+]
 OTHER_NAMES: Final = ("relation", "distractors")  # variants that rank other names than the rest do
 
 
@@ -99,19 +108,59 @@ def scorer_names(path: Path) -> list[str]:
     return metrics.scorers_of(metric_of_predictions(path))
 
 
-def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
-    """The scores of a prediction table on the benchmark in `folder`, by each of its scorers."""
+def evaluate_table(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
+    """Compute all numbers of a prediction table, reading it once.
+
+    Args:
+        path: the prediction table.
+        folder: its benchmark's folder.
+        scoring: seed, clusters and settings.
+
+    Returns:
+        The scores by each of its scorers; the values that paired tests compare, one row per
+        variant, subset and query, replicates averaged, without the settings of sweeps; and the
+        tests of variants against their answers to other subjects.
+    """
     scorers, scores = [metrics.find(name) for name in scorer_names(path)], Scores()
+    paired, controls = [], [pd.DataFrame(columns=TESTS)]
     for predictions in read_predictions(path):
         for scorer in scorers:
             try:
-                own = scorer.score(predictions, folder, scoring)
+                found = scorer.evaluate(predictions, folder, scoring)
             except BadInput as error:
                 raise BadInput(path, str(error)) from None
-            add_scores(scores, own)
+            add_scores(scores, found.scores)
+            controls.append(found.controls)
+            paired.append(found.paired)
         report_progress(len(predictions), PREDICTIONS)
         del predictions  # before the next variant is read
-    return scores
+    values = _tested_values(paired)
+    others = {variant: rows for variant, rows in values.items() if is_shuffled(variant)}
+    for variant, rows in others.items():
+        if (own := values.get(original_variant(variant))) is not None:
+            controls.append(compare_with_others(average_by_query(own), rows, scoring))
+    tables = [average_by_query(rows) for name, rows in values.items() if name not in others]
+    every = pd.concat([table for table in controls if len(table)] or controls[:1])
+    return Evaluated(scores, pd.concat(tables, ignore_index=True), every)
+
+
+def _tested_values(tables: list[pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The rows of each variant that is compared, with the columns of tested metrics."""
+    tested = [name for name, metric in catalog().items() if metric.tested]
+    rows = pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
+    rows = rows[[name for name in (*PAIRED, *tested) if name in rows]]
+    return {str(name): of for name, of in rows.groupby("variant") if is_compared(str(name))}
+
+
+def average_by_query(rows: pd.DataFrame) -> pd.DataFrame:
+    """The means of a variant's values over replicates, one row per subset and query."""
+    keys = [name for name in PAIRED if name in rows and name not in ("replicate", "weight")]
+    return rows.groupby(keys, sort=True, dropna=False).mean(numeric_only=True).reset_index()
+
+
+def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
+    """The scores of a prediction table on the benchmark in `folder`, by each of its scorers."""
+    return evaluate_table(path, folder, scoring).scores
 
 
 def further_folders(path: Path, folder: Path, scoring: Scoring) -> list[Path]:
@@ -134,12 +183,40 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def cached_scores(path: Path, folder: Path, scoring: Scoring) -> Scores:
-    """`score_table`, from outputs/parts where it was made before."""
+def cached(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
+    """`evaluate_table`, from outputs/parts where it was made before."""
     part = scores_part(path, folder, scoring)
-    if (scores := read_scores(part)) is None:
-        write_scores(scores := score_table(path, folder, scoring), part)
-    return scores
+    if (found := read_evaluated(part)) is None:
+        write_evaluated(found := evaluate_table(path, folder, scoring), part)
+    return found
+
+
+def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
+    """Where a prediction table's scores are kept; its other tables are beside them."""
+    return PARTS / f"scores-{scores_key(path, folder, scoring)[:32]}.json"
+
+
+def part_files(part: Path) -> tuple[Path, Path, Path]:
+    """The files of scores, paired values and controls."""
+    return part, part.with_suffix(".paired.parquet"), part.with_suffix(".controls.parquet")
+
+
+def read_evaluated(part: Path) -> Evaluated | None:
+    """Read what was computed of a prediction table; None where a file of it cannot be read."""
+    _, paired, controls = part_files(part)
+    tables = read_part(paired), read_part(controls)
+    scores = read_scores(part)
+    if scores is None or tables[0] is None or tables[1] is None:
+        return None
+    return Evaluated(scores, tables[0], tables[1])
+
+
+def write_evaluated(found: Evaluated, part: Path) -> None:
+    """Write what was computed of a prediction table, the scores last."""
+    _, paired, controls = part_files(part)
+    write_part(found.paired, paired)
+    write_part(found.controls, controls)
+    write_scores(found.scores, part)
 
 
 def read_scores(part: Path) -> dict[str, Any] | None:
@@ -148,11 +225,6 @@ def read_scores(part: Path) -> dict[str, Any] | None:
         part, lambda path: json.loads(path.read_text("utf-8"))
     )
     return scores
-
-
-def scores_part(path: Path, folder: Path, scoring: Scoring) -> Path:
-    """Where a prediction table's scores are kept."""
-    return PARTS / f"scores-{scores_key(path, folder, scoring)[:32]}.json"
 
 
 def write_scores(scores: Mapping[str, Any], part: Path) -> None:
@@ -331,6 +403,39 @@ def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:
         key = (is_other, -float(size), str(name))
         best[str(model), method] = min(best.get((str(model), method), key), key)
     return {(model, name) for (model, _), (_, _, name) in best.items()}
+
+
+def main_results(
+    rows: pd.DataFrame, metadata: Metadata, params: Params, preference: Mapping[str, int]
+) -> dict[str, str]:
+    """Choose the main result of each model on a benchmark, by rule and not by its value.
+
+    The method is the one that `score.main` names for the model's kind, else the one that `medprobe
+    run` would take, else the first that `methods` names. It must give the benchmark's main metric
+    on its main subset.
+
+    Args:
+        rows: of the comparison, of one benchmark.
+        metadata: of the benchmark.
+        params: all of `params.yaml`.
+        preference: by method, how strongly `medprobe run` prefers it; of others, 0.
+
+    Returns:
+        The method, or `<method>:<variant>`, of each model (`main_variants`).
+    """
+    judged = select(select_main(rows, metadata), relation="macro")
+    variants = {(model, name.partition(":")[0]): name for model, name in main_variants(rows)}
+    names = {*zip(judged["model"], judged["method"], strict=True)}
+    main = {}
+    for model in sorted({model for model, _ in names}):
+        kind = params.models.kind(model)
+        listed = [*params.methods.get(kind, {})]
+        chosen = params.score.main.get(kind)
+        methods = [name for name in listed if (model, variants.get((model, name), "")) in names]
+        if methods:
+            best = max(methods, key=lambda name: (name == chosen, preference.get(name, 0)))
+            main[model] = variants[model, best]
+    return main
 
 
 def select_systems(rows: pd.DataFrame, systems: Collection[tuple[str, str]]) -> pd.DataFrame:

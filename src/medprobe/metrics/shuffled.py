@@ -1,5 +1,7 @@
-"""Each query scored with the answers that the same model gave to other subjects (`core.shuffling`).
+"""Each query scored with the answers that the same model gave to other subjects: the control.
 
+A model that does not look at the subject, whatever it knows of how usual answers are, scores the
+same with its answers to its own subjects and to others (control tasks: Hewitt and Liang 2019).
 Nothing is asked again: the answers are those of the prediction table. A search that lists no best
 names asks its prompts about the answers of other queries itself, and writes the control's variant.
 """
@@ -12,11 +14,37 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 
 from medprobe.core.answers import loose, uncased
-from medprobe.core.shuffling import permutation_p, shuffled_means, shuffled_name
+from medprobe.metrics import Scoring
+from medprobe.metrics.statistics import Clusters, PairedTest, control_test, exchanges
 from medprobe.metrics.summary import QUERY_KEYS
 
+SHUFFLED: Final = "shuffled"  # the variant that is this control of a method's main variant
 LARGEST: Final = 2000  # queries of a relation that change places: memory grows with their square
+BLOCK: Final = 4_000_000  # exchanged answers held at a time
 Rule = Callable[[str], str]
+
+
+def shuffled_name(variant: str) -> str:
+    """Return the name of the variant that is the control of a variant.
+
+    >>> shuffled_name(""), shuffled_name("relation")
+    ('shuffled', 'shuffled-relation')
+    """
+    return f"{SHUFFLED}-{variant}" if variant else SHUFFLED
+
+
+def is_shuffled(variant: str) -> bool:
+    """Return whether a variant holds answers to other subjects."""
+    return variant.partition("-")[0] == SHUFFLED
+
+
+def original_variant(variant: str) -> str:
+    """Return the variant that a shuffled one is the control of.
+
+    >>> original_variant("shuffled"), original_variant("shuffled-relation")
+    ('', 'relation')
+    """
+    return variant.partition("-")[2]
 
 
 class Stratum(NamedTuple):
@@ -25,13 +53,14 @@ class Stratum(NamedTuple):
     queries: pd.DataFrame  # a row each
     clusters: np.ndarray  # as codes from 0
     hits: list[np.ndarray]  # for each k [queries, lists], a mean over replicates
+    expected: list[np.ndarray]  # for each k [queries], with the answers to other clusters
     share: float  # of the relation's queries
 
 
-def shuffled_values(
+def find_strata(
     values: pd.DataFrame, predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule
-) -> pd.DataFrame:
-    """Return the expected accuracy of each query with the answers to other clusters of names.
+) -> dict[str, list[Stratum]]:
+    """Find out whose answers fit whom.
 
     Args:
         values: accuracies of one variant, as `accuracy.values` returns them.
@@ -40,41 +69,200 @@ def shuffled_values(
         rule: the benchmark's rule for equal answers.
 
     Returns:
-        Rows like `values`, of the variant's control and without replicates, with these accuracies
-        alone. Relations with a single cluster of names have none.
+        The strata of each subset. Relations with a single cluster of names have none.
     """
-    metrics, tables = _metrics(values), []
-    for _, strata in _strata(values, predictions, queries, rule):
-        for stratum in strata:
-            means = [shuffled_means(hits, stratum.clusters) for hits in stratum.hits]
-            numbers = dict(zip(metrics, means, strict=True))
-            tables.append(stratum.queries[QUERY_KEYS].assign(**numbers))
+    rule = strictest_rule(predictions, queries, rule)
+    texts = {text: rule(text) for text in predictions["prediction"].unique()}
+    listed = predictions[["replicate", "query_id", "rank"]].assign(
+        text=predictions["prediction"].map(texts)
+    )
+    answers = queries.set_index("query_id")["answers"]
+    means = values.groupby(["query_id"], sort=True)[_metrics(values)].mean()
+    first = values.drop_duplicates("query_id").sort_values("query_id").set_index("query_id")
+    first[_metrics(values)] = means
+    strata: dict[str, list[Stratum]] = {}
+    for (subset, _), rows in first.groupby(["subset", "relation"]):
+        for block in _blocks(rows):
+            table, clusters = block.reset_index(), pd.factorize(block["cluster"])[0]
+            if clusters.max() == 0:
+                continue
+            found = [{*map(rule, names)} for names in answers[block.index]]
+            hits = _hits(table, listed[listed["query_id"].isin(block.index)], found)
+            expected = [shuffled_means(own, clusters) for own in hits]
+            stratum = Stratum(table, clusters, hits, expected, len(block) / len(rows))
+            strata.setdefault(str(subset), []).append(stratum)
+    return strata
+
+
+def shuffled_values(values: pd.DataFrame, strata: dict[str, list[Stratum]]) -> pd.DataFrame:
+    """Return the expected accuracy of each query with the answers to other clusters of names.
+
+    Returns:
+        Rows like `values`, of the variant's control and without replicates, with these accuracies
+        alone.
+    """
+    metrics = _metrics(values)
+    tables = [
+        stratum.queries[QUERY_KEYS].assign(**dict(zip(metrics, stratum.expected, strict=True)))
+        for of_subset in strata.values()
+        for stratum in of_subset
+    ]
     if not tables:
         return values.head(0)
     variant = shuffled_name(str(values["variant"].iloc[0]))
-    table = pd.concat(tables, ignore_index=True).assign(variant=variant, replicate="")
-    return table.dropna(subset=metrics)
+    return pd.concat(tables, ignore_index=True).assign(variant=variant, replicate="")
+
+
+TESTS: Final = ["variant", "subset", "metric", *PairedTest._fields, "n"]
 
 
 def shuffled_tests(
-    values: pd.DataFrame, predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule, seed: int
+    values: pd.DataFrame, strata: dict[str, list[Stratum]], scoring: Scoring
 ) -> pd.DataFrame:
-    """Test each accuracy of a variant against that with shuffled answers (`permutation_p`).
-
-    The arguments are those of `shuffled_values`, and the seed of the permutations.
+    """Test each accuracy of a variant against that with shuffled answers (`control_test`).
 
     Returns:
-        Columns `subset, metric, p`, of means over relations.
+        Columns TESTS, of means over relations.
     """
-    rows = []
-    for subset, strata in _strata(values, predictions, queries, rule):
-        clusters = [stratum.clusters for stratum in strata]
-        weights = [stratum.share for stratum in strata]
+    rows, variant = [], str(values["variant"].iloc[0])
+    for subset, of_subset in strata.items():
+        queries = pd.concat([stratum.queries for stratum in of_subset], ignore_index=True)
+        clusters = Clusters.of(queries["cluster"].to_numpy(str), queries["answer"].to_numpy(str))
+        weights = np.concatenate(
+            [np.full(len(stratum.clusters), stratum.share / len(stratum.clusters))
+             for stratum in of_subset]
+        )  # fmt: skip
         for place, metric in enumerate(_metrics(values)):
-            hits = [stratum.hits[place] for stratum in strata]
-            *_, p = permutation_p(hits, clusters, weights=weights, seed=seed)
-            rows.append({"subset": subset, "metric": metric, "p": p})
-    return pd.DataFrame(rows, columns=["subset", "metric", "p"])
+            own = [np.diagonal(x.hits[place]) - x.expected[place] for x in of_subset]
+            drawn = _exchange(of_subset, place, scoring)
+            confidence = scoring.params.confidence
+            test = control_test(
+                np.concatenate(own), drawn, weights, clusters, confidence=confidence
+            )
+            rows.append((variant, subset, metric, *test, len(queries)))
+    return pd.DataFrame(rows, columns=TESTS)
+
+
+def _exchange(strata: Sequence[Stratum], place: int, scoring: Scoring) -> Iterator[np.ndarray]:
+    """The differences of all queries under random exchanges, [exchanges, queries], in blocks."""
+    draw, left = np.random.default_rng(scoring.seed), exchanges(scoring.tests)
+    size = max(1, BLOCK // sum(len(stratum.clusters) for stratum in strata))
+    while left:
+        few = min(size, left)
+        parts = []
+        for stratum in strata:
+            given = exchange_clusters(stratum.clusters, few, draw)
+            hits = stratum.hits[place][np.arange(given.shape[1]), given]
+            parts.append(hits - stratum.expected[place])
+        yield np.concatenate(parts, axis=1)
+        left -= few
+
+
+def exchange_clusters(
+    clusters: np.ndarray, exchanges: int, draw: np.random.Generator
+) -> np.ndarray:
+    """Exchange whole clusters at random.
+
+    Each cluster gets the places of another one, beginning at a random one of them, repeated or cut
+    to its size.
+
+    Args:
+        clusters: of each query, as codes from 0.
+        exchanges: how many to draw.
+        draw: of the exchanges.
+
+    Returns:
+        The place of the query whose answers each query gets, [exchanges, queries].
+    """
+    order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters)
+    starts = np.cumsum(sizes) - sizes
+    place = np.empty(len(clusters), dtype=int)  # of each query in its cluster
+    place[order] = np.arange(len(clusters)) - starts[clusters[order]]
+    giver = draw.permuted(np.tile(np.arange(len(sizes)), (exchanges, 1)), axis=1)
+    turn = draw.integers(sizes[giver])
+    giver, turn = giver[:, clusters], turn[:, clusters]
+    return np.asarray(order[starts[giver] + (place + turn) % sizes[giver]])
+
+
+def draw_others(clusters: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Draw other queries for each query, each of another cluster: random rings of clusters.
+
+    Args:
+        clusters: of each query, as codes from 0.
+        count: how many for each query.
+        seed: of the draw.
+
+    Returns:
+        The places of the other queries, [count, queries]; none where there is one cluster.
+
+    >>> draw_others(np.array([0, 1, 0]), 1, seed=1)
+    array([[1, 2, 1]])
+    """
+    order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters)
+    starts, draw = np.cumsum(sizes) - sizes, np.random.default_rng(seed)
+    place = np.empty(len(clusters), dtype=int)
+    place[order] = np.arange(len(clusters)) - starts[clusters[order]]
+    rows = []
+    for _ in range(count if len(sizes) > 1 else 0):
+        ring, giver = draw.permutation(len(sizes)), np.empty(len(sizes), dtype=int)
+        giver[ring] = np.roll(ring, 1)
+        turn = (draw.random(len(sizes)) * sizes[giver]).astype(int)
+        source = giver[clusters]
+        rows.append(order[starts[source] + (place + turn[clusters]) % sizes[source]])
+    return np.array(rows, dtype=int).reshape(-1, len(clusters))
+
+
+def compare_with_others(own: pd.DataFrame, others: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """Test a variant whose prompts were also asked about the answers of some other queries.
+
+    For a model that does not look at the subject, a query's own answers are one more of these
+    draws: each cluster of names takes any of them in their place.
+
+    Args:
+        own: the variant's accuracies, as `Scorer.paired` returns them.
+        others: those of its control, one replicate per draw.
+        scoring: exchanges, seed and confidence.
+
+    Returns:
+        Columns TESTS.
+    """
+    rows, confidence = [], scoring.params.confidence
+    for subset, of_subset in own.groupby("subset", sort=True):
+        table = of_subset.set_index("query_id")
+        for metric in _metrics(own):
+            drawn = others[others["subset"] == subset].pivot_table(
+                index="query_id", columns="replicate", values=metric
+            )
+            asked = table.loc[table.index.isin(drawn.index)]
+            if asked.empty:
+                continue
+            every = np.column_stack([asked[metric], drawn.loc[asked.index]])
+            differences = (every - every.mean(axis=1, keepdims=True)) * (
+                every.shape[1] / (every.shape[1] - 1)
+            )
+            test = control_test(
+                differences[:, 0],
+                _choose(differences, asked, scoring),
+                asked["weight"].to_numpy(float),
+                Clusters.of(asked["cluster"].to_numpy(str), asked["answer"].to_numpy(str)),
+                confidence=confidence,
+            )
+            rows.append((own["variant"].iloc[0], subset, metric, *test, len(asked)))
+    return pd.DataFrame(rows, columns=TESTS)
+
+
+def _choose(
+    differences: np.ndarray, queries: pd.DataFrame, scoring: Scoring
+) -> Iterator[np.ndarray]:
+    """The differences where each cluster of a relation takes a random one of its draws."""
+    draw, left = np.random.default_rng(scoring.seed), exchanges(scoring.tests)
+    clusters = pd.factorize(queries["relation"] + " " + queries["cluster"])[0]
+    size, places = max(1, BLOCK // len(queries)), np.arange(len(queries))
+    while left:
+        few = min(size, left)
+        taken = draw.integers(differences.shape[1], size=(few, clusters.max() + 1))
+        yield differences[places, taken[:, clusters]]
+        left -= few
 
 
 def strictest_rule(predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule) -> Rule:
@@ -97,29 +285,26 @@ def _metrics(values: pd.DataFrame) -> list[str]:
     return [name for name in values if name.removeprefix("acc_at_").isdigit()]
 
 
-def _strata(
-    values: pd.DataFrame, predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule
-) -> Iterator[tuple[str, list[Stratum]]]:
-    """Each subset with its strata."""
-    rule = strictest_rule(predictions, queries, rule)
-    texts = {text: rule(text) for text in predictions["prediction"].unique()}
-    listed = predictions[["replicate", "query_id", "rank"]].assign(
-        text=predictions["prediction"].map(texts)
-    )
-    answers = queries.set_index("query_id")["answers"]
-    means = values.groupby(["query_id"], sort=True)[_metrics(values)].mean()
-    first = values.drop_duplicates("query_id").sort_values("query_id").set_index("query_id")
-    first[_metrics(values)] = means
-    for subset, of_subset in first.groupby("subset"):
-        strata = []
-        for _, rows in of_subset.groupby("relation"):
-            for block in _blocks(rows):
-                table = block.reset_index()
-                found = [{*map(rule, names)} for names in answers[block.index]]
-                hits = _hits(table, listed[listed["query_id"].isin(block.index)], found)
-                share = len(block) / len(rows)
-                strata.append(Stratum(table, pd.factorize(block["cluster"])[0], hits, share))
-        yield str(subset), strata
+def shuffled_means(hits: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+    """Return how often each query is hit by the answers that other clusters got.
+
+    Args:
+        hits: [queries, lists]; whether the list that was given to a query holds an answer of
+            another, 0 to 1. Rows are queries that are scored, columns whose list they are given.
+        clusters: of each query, as codes from 0.
+
+    Returns:
+        The mean over the other clusters of the mean over each one's lists, [queries]; NaN where
+        there is one cluster.
+
+    >>> shuffled_means(np.array([[1, 0, 1], [0, 1, 0], [0, 0, 1]]), np.array([0, 0, 1]))
+    array([1., 0., 0.])
+    """
+    sizes = np.bincount(clusters)
+    members = csr_matrix((np.ones(len(clusters)), (np.arange(len(clusters)), clusters)))
+    of_cluster = np.asarray(hits @ members) / sizes
+    others = of_cluster.sum(axis=1) - of_cluster[np.arange(len(hits)), clusters]
+    return others / (len(sizes) - 1) if len(sizes) > 1 else np.full(len(hits), np.nan)
 
 
 def _blocks(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:

@@ -1,51 +1,29 @@
-"""Which systems differ by more than chance: the table of all paired tests.
+"""Which models differ by more than chance: the tests of one benchmark.
 
-A system is a model under a method. Systems are compared with each other (`pairs`) and each with
-itself on two subsets (`subset_tests`). Holm's correction is for a family of tests, within a
-benchmark, subset and metric: it answers one question that a reader asks.
+Tested is what is shown and claimed: the *main results* of models on the main metric and subset.
+They are compared with each other, across methods and kinds, each with its control, and each with
+the names alone (`letters`). Holm's correction is for these three families, within a benchmark, and
+of controls over all benchmarks. Everything else has a difference and an interval: models under one
+method, methods of one model, other metrics and subsets, and one system on two subsets. It is never
+called significant: a variant is no hypothesis.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from medprobe import metrics
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
-from medprobe.core.params import Params, ScoreParams
-from medprobe.core.places import ABOUT
+from medprobe.core.params import ScoreParams
 from medprobe.core.places import SIGNIFICANCE as TESTS
-from medprobe.core.progress import Progress, report_progress, with_progress
-from medprobe.core.shuffling import is_shuffled
-from medprobe.core.tables import (
-    BASELINE,
-    Metadata,
-    metric_of_predictions,
-    read_predictions,
-    read_table,
-    result_names,
-)
-from medprobe.metrics import Scoring
-from medprobe.metrics.comparisons import (
-    TwoWayTest,
-    difference_interval,
-    holm,
-    paired_test,
-    permutation,
-    smallest_difference,
-)
-from medprobe.metrics.pairs import System, SystemPair, list_pairs
-from medprobe.metrics.results import (
-    is_compared,
-    prediction_tables,
-    scorer_names,
-)
+from medprobe.core.tables import BASELINE, Metadata, read_table
+from medprobe.metrics.pairs import CONTROLS, System, compared, controls
+from medprobe.metrics.results import primary_metric, subsets
+from medprobe.metrics.shuffled import shuffled_name
+from medprobe.metrics.statistics import LEVEL, Clusters, PairedTest, holm, paired_test
 from medprobe.metrics.subset_tests import subset_tests
 
 SIGNIFICANCE: Final = [
@@ -53,7 +31,7 @@ SIGNIFICANCE: Final = [
     "subset",  # `a - b` where a system is compared with itself on two
     "relation",  # macro: what is compared is the mean over relations
     "metric",
-    "family",  # what Holm's correction is for, such as `models under fill_mask`
+    "family",  # MAIN, CONTROLS and LETTERS are tested
     "model_a",
     "method_a",
     "model_b",
@@ -61,321 +39,304 @@ SIGNIFICANCE: Final = [
     "difference",  # a - b, over the same queries
     "low",
     "high",
-    "p",  # of the difference for the relation: subjects and answers are drawn (`two_way`)
-    "p_holm",  # corrected for all tests of its family
+    "p",
+    "p_holm",  # corrected for all tests of its family; none where nothing is claimed
     "smallest_difference",  # that is found with power 0.8 at the family's corrected level
     "n",  # queries
-    "units",  # clusters or answers, whichever are fewer
+    "units",  # clusters of subjects or answers, whichever are fewer
+    "untestable",  # why no difference could be significant, such as "4 independent answers"
 ]
-LEVEL: Final = 0.05  # of significance
+MAIN: Final = "main results"
+LETTERS: Final = "letters"  # the baseline of names alone, and the family of tests against it
 CHANCE: Final = "chance"  # the baseline that guesses
-READINGS: Final = "readings of tables"  # what is counted
-
-TOGETHER: Final = ("cluster", "answer")  # what is drawn together
+MANY: Final = 20  # models: of more, those with a reference are a family of their own
 
 
-@dataclass(frozen=True)
-class Differences:
-    """What two systems differ by, query by query."""
+class Field(NamedTuple):
+    """What is tested of a benchmark.
 
-    values: np.ndarray
-    weights: np.ndarray
-    clusters: np.ndarray  # codes from 0
-    answers: np.ndarray | None  # codes from 0; None where none are drawn
-
-    @property
-    def n(self) -> int:
-        """The number of queries."""
-        return len(self.values)
-
-    @property
-    def sums(self) -> np.ndarray:
-        """The weighted difference in each cluster."""
-        return np.bincount(self.clusters, self.weights * self.values)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """The sum of the weights in each cluster."""
-        return np.bincount(self.clusters, self.weights)
-
-    def two_way(self, level: float, confidence: float) -> TwoWayTest | None:
-        """The test for the relation, or None where queries have no answers to draw."""
-        if self.answers is None:
-            return None
-        return paired_test(
-            self.values,
-            self.weights,
-            self.clusters,
-            self.answers,
-            level=level,
-            confidence=confidence,
-        )
-
-
-def paired_table(path: Path, folder: Path, scoring: Scoring) -> pd.DataFrame:
-    """What paired tests compare of a prediction table (see `Scorer.paired`).
-
-    The tested metrics of its variants, the settings of sweeps left out.
+    Attributes:
+        name: of the benchmark.
+        metric: its main metric.
+        subset: its main subset.
+        main: the method, or `<method>:<variant>`, of each model's main result.
+        kinds: the kind of each model. A metric that differs between kinds is compared within them.
+        contrasts: pairs of subsets on which a system is compared with itself.
     """
-    first, *others = [metrics.find(name) for name in scorer_names(path)]
-    scorers = [first, *(x for x in others if any(metric.tested for metric in x.METRICS))]
-    parts: list[pd.DataFrame] = []
-    for predictions in read_predictions(path, is_compared):
-        for scorer in scorers:
-            try:
-                rows = scorer.paired(predictions, folder, scoring)
-            except BadInput as error:
-                raise BadInput(path, str(error)) from None
-            if len(rows) or not parts:
-                parts.append(rows)
-    table = pd.concat(parts, ignore_index=True)
-    tested = [name for name, metric in metrics.catalog().items() if metric.tested and name in table]
-    keys = ["variant", "replicate", "query_id", "subset", *TOGETHER, "weight"]
-    return table[[*(key for key in keys if key in table), *tested]]
+
+    name: str
+    metric: str
+    subset: str
+    main: Mapping[str, str]
+    kinds: Mapping[str, str]
+    contrasts: Iterable[tuple[str, str]] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: pd.DataFrame,
+        metadata: Metadata,
+        main: Mapping[str, str],
+        kinds: Mapping[str, str],
+    ) -> "Field":
+        """Return what is tested, from a benchmark's rows of the comparison and its metadata."""
+        name, subset = str(rows["benchmark"].iloc[0]), subsets(rows, metadata)[0]
+        metric = primary_metric(rows, metadata)
+        return cls(name, metric, subset, main, kinds, metadata.contrasts)
 
 
-def split_by_variant(table: pd.DataFrame, model: str, method: str) -> dict[System, pd.DataFrame]:
-    """A `paired_table` of a model under a method as those of its variants, replicates averaged."""
-    return {
-        (model, f"{method}:{variant}" if variant else method): average_by_query(rows)
-        for variant, rows in table.groupby("variant", sort=True)
-    }
+Values = Mapping[System, pd.DataFrame]  # rows `subset, query_id, relation, cluster, answer, weight`
 
 
 def read_tests() -> pd.DataFrame:
-    """The table that the stage `significance` made.
+    """The table of tests that the stage `score` made.
 
     Raises:
         BadInput: there is none.
     """
     if not TESTS.is_file():
-        raise BadInput(TESTS, "no paired tests", "run `medprobe significance`")
+        raise BadInput(TESTS, "no paired tests", "run `medprobe score`")
     return read_table(TESTS, [])
 
 
-def paired_tests(
-    predictions: Path,
-    benchmarks: Path,
-    params: Params,
-    *,
-    now: Progress | None = None,
-    executor: Executor = in_this_process,
-) -> pd.DataFrame:
-    """The paired tests of every benchmark: a table with columns SIGNIFICANCE.
-
-    `now` counts readings of tables.
-    """
-    paths: dict[str, list[Path]] = {}
-    for path in prediction_tables(predictions, params):
-        paths.setdefault(path.stem, []).append(path)
-    jobs = []
-    for name, tables in sorted(paths.items()):
-        files = (benchmarks / name, ABOUT / f"{name}.json")
-        jobs.append(Job(f"paired tests of {name}", (tables, *files), (*tables, *files)))
-    tables_by_number = executor(partial(_test_benchmark, params), jobs)
-    if now:
-        tables_by_number = with_progress(
-            tables_by_number, [len(job.argument[0]) for job in jobs], now
-        )
-    tests = [table for _, table in in_job_order(tables_by_number)]
-    return pd.concat(tests, ignore_index=True) if jobs else pd.DataFrame(columns=SIGNIFICANCE)
-
-
-def _test_benchmark(params: Params, files: tuple[list[Path], Path, Path]) -> pd.DataFrame:
-    """The paired tests of one benchmark, from its prediction tables, folder and metadata."""
-    paths, folder, about = files
-    metadata = Metadata.read(about)
-    scoring = Scoring(params.score, params.seed, metadata.cluster)
-    systems: dict[System, pd.DataFrame] = {}
-    shuffled: list[pd.DataFrame] = []
-    for path in paths:
-        model, method, _ = result_names(path)
-        systems.update(split_by_variant(paired_table(path, folder, scoring), model, method))
-        shuffled.append(shuffled_table(path, folder, scoring, model, method))
-        report_progress(1, READINGS)
-    # Chance has no table: it has the queries of the systems, and is compared as one of them.
-    systems |= guesses(systems)
-    kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
-    return significance(
-        systems,
-        folder.name,
-        params.score,
-        params.seed,
-        kinds=kinds,
-        contrasts=metadata.contrasts,
-        shuffled=pd.concat(shuffled) if shuffled else None,
-    )
-
-
-def shuffled_table(
-    path: Path, folder: Path, scoring: Scoring, model: str, method: str
-) -> pd.DataFrame:
-    """The tests of a prediction table's variants against shuffled answers (`Scorer.shuffled`).
-
-    Returns:
-        Columns `model, method, subset, metric, p`; `method` is `<method>:<variant>`.
-    """
-    scorer = metrics.find(metric_of_predictions(path))
-    tables = [
-        scorer.shuffled(predictions, folder, scoring)
-        for predictions in read_predictions(path, is_compared)
-    ]
-    table = pd.concat(tables, ignore_index=True)
-    names = [f"{method}:{variant}" if variant else method for variant in table["variant"]]
-    return table.assign(model=model, method=names)
-
-
-def guesses(systems: Mapping[System, pd.DataFrame]) -> dict[System, pd.DataFrame]:
+def guesses(systems: Values) -> dict[System, pd.DataFrame]:
     """Return the baseline `chance` by metrics that say what guessing reaches, such as one half.
 
     Args:
-        systems: the rows of each system, averaged by `average_by_query`. Chance has the queries of
-            those that have such a metric.
+        systems: the values of each system. Chance has the queries of those with such a metric.
     """
     guessing = {
         name: metric.guessing
         for name, metric in metrics.catalog().items()
         if metric.tested and metric.guessing is not None
     }
-    chance = None
+    tables = []
     for rows in systems.values():
-        values = {name: value for name, value in guessing.items() if name in rows}
-        if values:
-            about = [column for column in (*TOGETHER, "weight") if column in rows]
-            table = rows[about].assign(**values)
-            chance = table if chance is None else chance.combine_first(table)
-    return {} if chance is None else {(BASELINE, CHANCE): chance}
+        if values := {name: value for name, value in guessing.items() if name in rows}:
+            about = [name for name in ABOUT if name in rows]
+            tables.append(rows[about].assign(**values))
+    if not tables:
+        return {}
+    return {(BASELINE, CHANCE): pd.concat(tables).drop_duplicates(["subset", "query_id"])}
+
+
+ABOUT: Final = ("subset", "query_id", "relation", "cluster", "answer", "weight")
 
 
 def significance(
-    systems: Mapping[System, pd.DataFrame],
-    benchmark: str,
-    params: ScoreParams,
-    seed: int,
-    *,
-    kinds: Mapping[str, str] | None = None,
-    contrasts: Iterable[tuple[str, str]] = (),
-    shuffled: pd.DataFrame | None = None,
+    systems: Values, field: Field, params: ScoreParams, shuffled: Mapping[System, pd.DataFrame]
 ) -> pd.DataFrame:
-    """Run the paired tests of one benchmark, between all systems that a reader would compare.
+    """Test a benchmark's main results, and compare all systems that a reader would.
 
     Args:
-        systems: the rows of each system, averaged by `average_by_query`. Two systems are compared
-            over the queries that both have.
-        benchmark: its name.
-        params: resamples and confidence.
-        seed: of the resamples.
-        kinds: the kind of each model. A metric that differs between kinds is compared within them.
-        contrasts: pairs of subsets on which a system is compared with itself.
-        shuffled: permutation tests of systems against their answers to other subjects, as
-            `shuffled_table` returns them. Where there is one, its p counts.
-    """
-    keys = ["model", "method", "subset", "metric"]
-    known = {} if shuffled is None else shuffled.set_index(keys)["p"].to_dict()
-    rows: list[dict[str, Any]] = []
-    differences: list[Differences | None] = []
-    untested: Counter[tuple[str, str, str]] = Counter()  # of many models
-    for subset, pair, by_metric, first, second in _compare(systems, kinds or {}, params.reference):
-        left_out = [name for name, family in by_metric.items() if family is None]
-        untested.update((subset, name, pair.family) for name in left_out)
-        tested = {name: family for name, family in by_metric.items() if family}
-        to_shuffled = any(is_shuffled(name.partition(":")[2]) for _, name in (pair.a, pair.b))
-        for metric, difference in _differences(
-            first, second, tested, draws_answers=not to_shuffled
-        ):
-            names = (benchmark, subset, "macro", metric, tested[metric], *pair.a, *pair.b)
-            numbers = evaluate_difference(difference, params, seed)
-            ps = [known.get((*system, subset, metric)) for system in (pair.a, pair.b)]
-            is_permuted = to_shuffled and any(p is not None for p in ps)
-            if is_permuted:
-                numbers["p"] = next(p for p in ps if p is not None)
-            rows.append(dict(zip(SIGNIFICANCE, names, strict=False)) | numbers)
-            differences.append(None if is_permuted else difference)
-    table = pd.DataFrame(rows, columns=SIGNIFICANCE)
-    by_subset = subset_tests(systems, contrasts, params.confidence).assign(benchmark=benchmark)
-    if table.empty:
-        return by_subset.reindex(columns=SIGNIFICANCE).astype({"family": str})
-    by_family = table.groupby(["subset", "metric", "family"])["p"]
-    table["p_holm"] = by_family.transform(lambda p: holm(p.to_numpy(), untested[p.name]))
-    sizes = by_family.transform(lambda p: len(p) + untested[p.name]).astype(int)
-    for row, (tested_difference, size) in enumerate(zip(differences, sizes, strict=True)):
-        if tested_difference:  # what permutations of clusters find is not known
-            smallest = _smallest(tested_difference, LEVEL / size, params.confidence)
-            table.loc[row, "smallest_difference"] = smallest
-    table = pd.concat([table, by_subset]) if len(by_subset) else table
-    return table.sort_values(SIGNIFICANCE[:9], ignore_index=True)
-
-
-def _smallest(difference: Differences, level: float, confidence: float) -> float:
-    if test := difference.two_way(level, confidence):
-        return test.smallest_difference
-    return smallest_difference(difference.sums, difference.sizes, level)
-
-
-def evaluate_difference(
-    difference: Differences, params: ScoreParams, seed: int
-) -> dict[str, float]:
-    """Test the difference of two systems.
-
-    Clusters of names and answers are drawn where queries have answers (`two_way`); else the signs
-    of whole clusters are turned.
-
-    Args:
-        difference: The differences query by query.
-        params: Resamples and confidence of the interval.
-        seed: Of the resamples.
+        systems: the values of each system, replicates averaged (`results.evaluate_table`). The
+            baseline `letters` is one of them where there is one.
+        field: what is tested.
+        params: confidence and reference.
+        shuffled: the tests of each system against its answers to other subjects, with the columns
+            `shuffled.TESTS`.
 
     Returns:
-        `difference`, `low`, `high`, `p`, and the counts `n` and `units`.
+        Columns SIGNIFICANCE.
     """
-    sums, sizes = difference.sums, difference.sizes
-    if test := difference.two_way(LEVEL, params.confidence):
-        low, high, p, units = test.low, test.high, test.p, test.units
-    else:
-        low, high = difference_interval(sums, sizes, params.bootstrap, params.confidence, seed)
-        p, units = permutation(sums), len(sums)
-    value = sums.sum() / sizes.sum()
-    return {
-        "difference": value, "low": low, "high": high, "p": p, "n": difference.n, "units": units,
-    }  # fmt: skip
+    systems = {**systems, **guesses(systems)}
+    tables = {
+        name: {str(subset): _indexed(part) for subset, part in rows.groupby("subset")}
+        for name, rows in systems.items()
+    }
+    rows = [
+        *_main_tests(tables, field, params),
+        *_against_letters(tables, field, params),
+        *_against_controls(tables, field, params, shuffled),
+        *_further(tables, field, params),
+    ]
+    table = pd.DataFrame(rows, columns=SIGNIFICANCE[1:]).assign(benchmark=field.name)
+    by_subset = subset_tests(systems, field.contrasts, params.confidence)
+    table = pd.concat(
+        [table, by_subset.assign(benchmark=field.name)] if len(by_subset) else [table]
+    )
+    return table.reindex(columns=SIGNIFICANCE).sort_values(SIGNIFICANCE[:9], ignore_index=True)
 
 
-def average_by_query(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over replicates, by subset and query."""
-    shared = [name for name in TOGETHER if name in table]
-    keys = ["subset", "query_id", *shared]
-    return table.groupby(keys, sort=True).mean(numeric_only=True).reset_index(shared)
+def _indexed(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.set_index("query_id").sort_index()
 
 
-def _compare(
-    systems: Mapping[System, pd.DataFrame], kinds: Mapping[str, str], reference: str | None
-) -> Iterator[tuple[str, SystemPair, dict[str, str | None], pd.DataFrame, pd.DataFrame]]:
-    """The pairs of each subset as `list_pairs` gives them, with the rows of both sides."""
-    parts: dict[str, dict[System, pd.DataFrame]] = {}
-    for name, rows in systems.items():
-        for subset, part in rows.groupby("subset"):
-            parts.setdefault(str(subset), {})[name] = part.droplevel("subset")
-    for subset, of_subset in sorted(parts.items()):
-        for pair, by_metric in list_pairs(of_subset, subset, kinds, reference):
-            yield subset, pair, by_metric, of_subset[pair.a], of_subset[pair.b]
+Row = dict[str, Any]
+Tables = Mapping[System, Mapping[str, pd.DataFrame]]
 
 
-def _differences(
-    first: pd.DataFrame, second: pd.DataFrame, names: Collection[str], *, draws_answers: bool
-) -> Iterator[tuple[str, Differences]]:
-    """Each of these metrics with its differences."""
-    if not names:
+def _main_tests(tables: Tables, field: Field, params: ScoreParams) -> Iterator[Row]:
+    """Every two main results, over all relations and within each."""
+    own = {
+        (model, method): tables[model, method][field.subset]
+        for model, method in sorted(field.main.items())
+        if _has(tables.get((model, method), {}).get(field.subset), field.metric)
+    }
+    within_kind = metrics.catalog()[field.metric].within_kind
+    pairs = [
+        (a, b)
+        for a, b in combinations(own, 2)
+        if not within_kind or field.kinds.get(a[0]) == field.kinds.get(b[0])
+    ]
+    families: dict[bool, list[tuple[System, System]]] = {}
+    for pair in pairs:
+        to_reference = len(own) > MANY and params.reference in (pair[0][0], pair[1][0])
+        families.setdefault(to_reference, []).append(pair)
+    for family in families.values():
+        compared_pairs = [Comparison(a, b, own[a], own[b]) for a, b in family]
+        yield from _tested(compared_pairs, field, MAIN, params)
+        for comparison in compared_pairs:
+            yield from _by_relation(comparison, field, params)
+
+
+def _against_letters(tables: Tables, field: Field, params: ScoreParams) -> Iterator[Row]:
+    """Each main result and the names alone."""
+    letters = (BASELINE, LETTERS)
+    rows = tables.get(letters, {}).get(field.subset)
+    if not _has(rows, field.metric) or rows is None:
         return
-    shared = first.index.intersection(second.index)
-    first, second = first.loc[shared], second.loc[shared]
-    for metric in names:
-        values = (first[metric] - second[metric]).to_numpy(float)
-        is_defined = ~np.isnan(values)
-        if not is_defined.any():
-            continue
-        rows = first[is_defined]
-        codes = {name: pd.factorize(rows[name])[0] for name in TOGETHER if name in rows}
+    pairs = [
+        Comparison(system, letters, tables[system][field.subset], rows)
+        for system in sorted(field.main.items())
+        if _has(tables.get(system, {}).get(field.subset), field.metric)
+    ]
+    yield from _tested(pairs, field, LETTERS, params)
+
+
+def _against_controls(
+    tables: Tables, field: Field, params: ScoreParams, shuffled: Mapping[System, pd.DataFrame]
+) -> Iterator[Row]:
+    """Each system and its controls; those of main results are corrected for each other."""
+    rows: list[Row] = []
+    for system, by_subset in sorted(tables.items()):
+        of_system = shuffled.get(system, pd.DataFrame(columns=["subset", "metric"]))
+        for test in of_system.to_dict("records"):
+            method, _, variant = system[1].partition(":")
+            control = (system[0], f"{method}:{shuffled_name(variant)}")
+            numbers = {name: test[name] for name in (*PairedTest._fields, "n")}
+            rows.append(_row(str(test["subset"]), str(test["metric"]), CONTROLS, system, control)
+                        | numbers)  # fmt: skip
+        others = [other for other in tables if controls(other, system)]
+        for subset, own in by_subset.items():
+            for other in others:
+                if subset in tables[other]:
+                    pair = Comparison(system, other, own, tables[other][subset])
+                    rows += [
+                        _row(subset, metric, CONTROLS, system, other)
+                        | _numbers(pair, metric, params)
+                        for metric in pair.metrics()
+                    ]
+    claimed = [
+        row
+        for row in rows
+        if (row["metric"], row["subset"]) == (field.metric, field.subset)
+        and field.main.get(row["model_a"]) == row["method_a"]
+    ]
+    for row, p in zip(claimed, holm(np.array([row["p"] for row in claimed])), strict=True):
+        row["p_holm"] = p
+    yield from rows
+
+
+def correct_controls(tests: pd.DataFrame) -> pd.DataFrame:
+    """Correct the tests of main results against their controls over all benchmarks of a project.
+
+    The page's title counts the models that are above their control on any benchmark, so these are
+    one family. Models are compared with each other within a benchmark.
+    """
+    is_claimed = (tests["family"] == CONTROLS) & tests["p_holm"].notna()
+    corrected = tests["p_holm"].mask(is_claimed)
+    corrected[is_claimed] = holm(tests.loc[is_claimed, "p"].to_numpy(float))
+    return tests.assign(p_holm=corrected)
+
+
+def _further(tables: Tables, field: Field, params: ScoreParams) -> Iterator[Row]:
+    """What a reader compares beside main results: models under a method, methods of a model."""
+    for a, b in combinations(sorted(tables), 2):
+        if family := compared(a, b):
+            for subset in tables[a].keys() & tables[b].keys():
+                pair = Comparison(a, b, tables[a][subset], tables[b][subset])
+                for metric in pair.metrics():
+                    if metrics.catalog()[metric].within_kind and (
+                        field.kinds.get(a[0]) != field.kinds.get(b[0])
+                    ):
+                        continue
+                    yield _row(subset, metric, family, a, b) | _numbers(pair, metric, params)
+
+
+def _row(subset: str, metric: str, family: str, a: System, b: System) -> Row:
+    names = zip(SIGNIFICANCE[1:9], (subset, "macro", metric, family, *a, *b), strict=True)
+    return dict(names) | {"p_holm": np.nan}
+
+
+def _has(rows: pd.DataFrame | None, metric: str) -> bool:
+    return rows is not None and metric in rows and bool(rows[metric].notna().any())
+
+
+class Comparison:
+    """Two systems over the queries that both have."""
+
+    def __init__(self, a: System, b: System, first: pd.DataFrame, second: pd.DataFrame) -> None:
+        shared = first.index
+        if not first.index.equals(second.index):
+            shared = first.index.intersection(second.index)
+            first, second = first.loc[shared], second.loc[shared]
+        self.a, self.b, self.first, self.second = a, b, first, second
+
+    def metrics(self) -> list[str]:
+        """The tested metrics that both have values of."""
+        return [
+            name
+            for name, metric in metrics.catalog().items()
+            if metric.tested and _has(self.first, name) and _has(self.second, name)
+        ]
+
+    def test(
+        self, metric: str, confidence: float, level: float, relation: str = ""
+    ) -> tuple[PairedTest, int] | None:
+        """The paired test, over all relations or within one; and the number of queries."""
+        values = (self.first[metric] - self.second[metric]).to_numpy(float)
+        is_used = ~np.isnan(values)
+        if relation:
+            is_used &= (self.first["relation"] == relation).to_numpy()
+        if not is_used.any():
+            return None
+        rows = self.first[is_used]
         # A control can lack queries. Each of the rest then counts more in the mean over relations.
-        weights = np.fmax(rows["weight"], second.loc[rows.index, "weight"]).to_numpy(float)
-        answers = codes.get("answer") if draws_answers else None
-        yield metric, Differences(values[is_defined], weights, codes["cluster"], answers)
+        weights = np.fmax(rows["weight"], self.second["weight"][is_used]).to_numpy(float)
+        answers = rows["answer"] if "answer" in rows and rows["answer"].notna().all() else None
+        clusters = Clusters.of(
+            pd.factorize(rows["cluster"])[0],
+            None if answers is None else pd.factorize(answers)[0],
+        )
+        test = paired_test(values[is_used], weights, clusters, confidence=confidence, level=level)
+        return test, len(rows)
+
+
+def _numbers(pair: Comparison, metric: str, params: ScoreParams, level: float = LEVEL) -> Row:
+    found = pair.test(metric, params.confidence, level)
+    return found[0]._asdict() | {"n": found[1]} if found else {"p": 1.0, "n": 0}
+
+
+def _tested(
+    pairs: Sequence[Comparison], field: Field, family: str, params: ScoreParams
+) -> Iterator[Row]:
+    """The tests of a family, corrected for each other."""
+    level = LEVEL / max(1, len(pairs))  # what Holm's method asks of the smallest p
+    rows = [
+        _row(field.subset, field.metric, family, pair.a, pair.b)
+        | _numbers(pair, field.metric, params, level)
+        for pair in pairs
+    ]
+    for row, p in zip(rows, holm(np.array([row["p"] for row in rows])), strict=True):
+        yield {**row, "p_holm": p}
+
+
+def _by_relation(pair: Comparison, field: Field, params: ScoreParams) -> Iterator[Row]:
+    """The difference within each relation, and its interval: nothing is claimed of it."""
+    if "relation" not in pair.first or pair.first["relation"].nunique() < 2:
+        return
+    for relation in sorted(pair.first["relation"].unique()):
+        if found := pair.test(field.metric, params.confidence, LEVEL, relation):
+            row = _row(field.subset, field.metric, MAIN, pair.a, pair.b)
+            yield row | found[0]._asdict() | {"relation": relation, "p": np.nan, "n": found[1]}

@@ -13,11 +13,10 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from medprobe import metrics
-from medprobe.core.shuffling import is_shuffled
-from medprobe.metrics.comparisons import holm
+from medprobe.core.tables import BASELINE
 from medprobe.metrics.results import sweep
 
-FAMILY: Final = "subsets under"
+FAMILY: Final = "subsets"
 
 
 def subset_tests(
@@ -28,8 +27,8 @@ def subset_tests(
     """Test each system on the pairs of subsets that it has.
 
     Args:
-        systems: the rows of each model and method, averaged by query, with the columns `cluster`
-            and `weight`.
+        systems: the values of each model and method, replicates averaged, with the columns
+            `subset`, `query_id`, `cluster` and `weight`.
         contrasts: the pairs of subsets that the benchmark names (`Metadata.contrasts`).
         confidence: of the intervals.
 
@@ -39,13 +38,12 @@ def subset_tests(
     tested = {name for name, metric in metrics.catalog().items() if metric.tested}
     rows = []
     for (model, method), table in sorted(systems.items()):
-        present, variant = {*table.index.get_level_values("subset")}, method.partition(":")[2]
+        present = {*table["subset"]}
         for first, second in contrasts:
-            if {first, second} <= present and not (sweep(method) or is_shuffled(variant)):
-                a, b = (table.xs(subset, level="subset") for subset in (first, second))
-                family = f"{FAMILY} {method.partition(':')[0]}"
+            if {first, second} <= present and not (sweep(method) or model == BASELINE):
+                a, b = (table[table["subset"] == subset] for subset in (first, second))
                 subset = f"{first} - {second}"
-                keys = {"subset": subset, "relation": "macro", "family": family}
+                keys = {"subset": subset, "relation": "macro", "family": FAMILY}
                 both = {f"{key}_{side}": name for side in "ab"
                         for key, name in (("model", model), ("method", method))}  # fmt: skip
                 rows += [
@@ -53,15 +51,11 @@ def subset_tests(
                     for name in sorted(tested & set(table))
                     if a[name].notna().any() and b[name].notna().any()
                 ]
-    tests = pd.DataFrame(rows)
-    if len(tests):
-        families = tests.groupby(["subset", "metric", "family"])["p"]
-        tests["p_holm"] = families.transform(lambda p: holm(p.to_numpy()))
-    return tests
+    return pd.DataFrame(rows)
 
 
 def _compare(a: pd.DataFrame, b: pd.DataFrame, name: str, confidence: float) -> dict[str, float]:
-    """The difference of the means of two subsets, its interval and p."""
+    """The difference of the means of two subsets, its interval and p; nothing is claimed of it."""
     means, influences = [], []
     for rows in (a.dropna(subset=name), b.dropna(subset=name)):
         weights = rows["weight"] / rows["weight"].sum()

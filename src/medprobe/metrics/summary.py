@@ -1,46 +1,42 @@
 """From one value a query to the numbers of a comparison: by relation, macro and micro.
 
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
-sentence sets) are averaged, intervals draw them too, and their sample standard deviation is kept as
-`std`. Intervals answer for the relation: they draw clusters of subjects and of answers
-(`two_way`).
+sentence sets) are averaged, intervals say how far a value would move with other ones, too, and
+their sample standard deviation is kept as `std`. Intervals answer for the relation: for other
+subjects, and for other answers where the table has not all of them (`read_queries`).
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.errors import BadInput
-from medprobe.core.shuffling import name_clusters
-from medprobe.core.tables import QUERY_COLUMNS, read_table
+from medprobe.core.tables import QUERY_COLUMNS, RELATION_ANSWERS, read_table
 from medprobe.metrics import Metric, Scores, Scoring
-from medprobe.metrics.comparisons import Jackknife, jackknife
-from medprobe.metrics.intervals import (
-    Scale,
-    counts_of_clusters,
-    interval,
-    means_of_sums,
-    replicate_weights,
-)
+from medprobe.metrics.clusters import name_clusters
+from medprobe.metrics.statistics import Clusters, Scale, Spread, interval, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
 QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `read_queries`
 ABOUT: Final = {*KEYS, *QUERY_KEYS, "weight"}  # what is no metric
 DIGITS: Final = 6
+WHOLE: Final = 0.9  # of the source's answers: a table with so many has all of the relation
 
 
 def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
-    """The query table of a benchmark with three columns that say what belongs together.
+    """The query table of a benchmark with columns that say what belongs together.
 
     `cluster` holds subjects whose names end alike (`name_clusters`). `first_answer` is the
-    relation with the first answer's id, or its name where it has none, and `answer` the relation
-    with the cluster of that name. `cluster` and `answer` are drawn together. A query without an
-    answer is alone.
+    relation with the first answer's id, or its name where it has none, and `answer_cluster` the
+    relation with the cluster of that name. `cluster` and `answer` are drawn together: `answer` is
+    `answer_cluster`. A query without an
+    answer is alone, and so is each query of a relation whose answers the table has (`WHOLE`): other
+    queries of it have the same answers, so chance draws subjects alone.
 
     Args:
         benchmark: the benchmark's folder.
@@ -57,7 +53,24 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     queries["cluster"] = name_clusters(queries.assign(key=subjects.where(subjects != "", ids)))
     names = queries["answers"].map(_first_entry)
     answers = name_clusters(queries.assign(subject=names, key=queries["first_answer"]))
-    return queries.assign(answer=queries["relation"] + " " + answers)
+    queries["answer_cluster"] = queries["relation"] + " " + answers
+    is_whole = queries["relation"].isin(_whole_relations(queries, benchmark))
+    return queries.assign(answer=queries["answer_cluster"].mask(is_whole, ids))
+
+
+def _whole_relations(queries: pd.DataFrame, benchmark: Path) -> set[str]:
+    """The relations of which the table has all answers of the source, or nearly all."""
+    path = benchmark / f"{RELATION_ANSWERS}.parquet"
+    if not path.is_file():
+        return set()
+    source = read_table(path, ["relation", "name"]).groupby("relation")["name"].agg(set)
+    present = queries.explode("answers").groupby("relation")["answers"].agg(set)
+    return {
+        str(relation)
+        for relation, names in present.items()
+        if relation in source.index
+        and len(names & source[relation]) >= WHOLE * len(source[relation])
+    }
 
 
 def _first_entry(entry: object) -> str:
@@ -109,98 +122,93 @@ def _means(
 ) -> dict[str, dict[str, dict[str, float]]]:
     metrics = [column for column in rows if column not in ABOUT]
     rows = rows.sort_values(["relation", "query_id", "cluster", "replicate"], kind="stable")
-    relation, names = pd.factorize(rows["relation"])
-    replicates = rows["replicate"].nunique()
-    is_first = ~rows.duplicated(["relation", "query_id", "cluster"]).to_numpy()
-    sizes = np.bincount(relation[is_first])  # queries of each relation
-    resamples = scoring.params.bootstrap
-    draws = _draws(rows, metrics, relation, resamples, scoring.seed)
-    weights = replicate_weights(replicates, resamples, scoring.seed)
-    # Sums over replicates s, each as often as it was drawn: of draws d, relations r and metrics m.
-    totals = np.einsum("dsrm,ds->drm", draws, weights)
+    relation, replicate, cluster = (
+        pd.factorize(rows[name])[0] for name in ("relation", "replicate", "cluster")
+    )
+    # Rows without answers, or that are answers, have one side only.
+    answer = pd.factorize(rows["answer"])[0] if "answer" in rows else np.arange(len(rows))
+    is_first = (~rows.duplicated(["relation", "query_id", "cluster"])).to_numpy()
+    values = rows[metrics].to_numpy(float)
+    table = _Rows(values, relation, replicate, cluster, answer, is_first)
+    names = pd.unique(rows["relation"])
 
-    def numbers(means: np.ndarray, part: pd.DataFrame, n: int, *keys: str) -> dict[str, Any]:
-        """The numbers of a mean over the rows of `part`, of the means over `keys` if given."""
-        value, deviation = means[0], _deviation(part, ["replicate", *keys], metrics)
-        spread = _jackknife(part, value, metrics, keys)
+    def numbers(part: _Rows, *, of_relations: bool) -> dict[str, Any]:
+        value, by_replicate = part.means(of_relations=of_relations)
+        spread = part.spread(of_relations=of_relations)
+        deviation, std = spread.deviation, np.full(len(metrics), np.nan)
+        if len(by_replicate) > 1:
+            std = by_replicate.std(axis=0, ddof=1)
+            deviation = np.sqrt(deviation**2 + std**2 / len(by_replicate))
         low, high = interval(
             value,
-            means[1:],
+            deviation,
             scoring.params.confidence,
             spread.units,
-            scales=[scales.get(metric, "share") for metric in metrics],
-            widening=spread.widening,
             freedom=spread.freedom,
+            scales=[scales.get(metric, "share") for metric in metrics],
         )
-        return number_table(metrics, n, value=value, low=low, high=high, std=deviation)
+        return number_table(
+            metrics, int(part.is_first.sum()), value=value, low=low, high=high, std=std
+        )
 
-    micro = numbers(means_of_sums(totals.sum(axis=1)), rows, is_first.sum())
+    micro = numbers(table, of_relations=False)
     if not by_relation:
         return {"micro": micro}
-    means = means_of_sums(totals)
     result = {
-        str(name): numbers(means[:, index], rows[relation == index], sizes[index])
+        str(name): numbers(table.at(table.relation == index), of_relations=False)
         for index, name in enumerate(names)
     }
-    macro = numbers(np.nanmean(means, axis=1), rows, is_first.sum(), "relation")
-    return {**result, "macro": macro, "micro": micro}
+    return {**result, "macro": numbers(table, of_relations=True), "micro": micro}
 
 
-def _draws(
-    rows: pd.DataFrame, metrics: list[str], relation: np.ndarray, resamples: int, seed: int
-) -> np.ndarray:
-    """Sums of each replicate, relation and metric, and last how many rows were summed.
+class _Rows(NamedTuple):
+    """The numbers of a variant on a subset, [rows, metrics], and what belongs together."""
 
-    Sums of a cluster are made only for the relations that it occurs in, since most occur in few.
+    values: np.ndarray
+    relation: np.ndarray
+    replicate: np.ndarray
+    cluster: np.ndarray
+    answer: np.ndarray
+    is_first: np.ndarray  # of the rows of one query, which replicates have several of
 
-    Returns:
-        [1 + resamples, replicates, relations, metrics + 1]; the rows themselves come first.
-    """
-    cluster, clusters = pd.factorize(rows["cluster"])
-    replicate, replicates = pd.factorize(rows["replicate"], sort=True)
-    values = np.column_stack([rows[metrics].to_numpy(float), np.ones(len(rows))])
-    by_relation = []
-    for index in range(relation.max() + 1):
-        of_relation = np.flatnonzero(relation == index)
-        members, places = np.unique(cluster[of_relation], return_inverse=True)
-        sums = np.zeros((len(members), len(replicates), values.shape[1]))
-        np.add.at(sums, (places, replicate[of_relation]), values[of_relation])
-        by_relation.append((members, sums))
-    itself = np.stack([sums.sum(axis=0) for _, sums in by_relation], axis=1)[None]
-    blocks = [
-        np.stack([np.tensordot(counts[:, members], sums, 1) for members, sums in by_relation], 2)
-        for counts in counts_of_clusters(len(clusters), resamples, seed)
-    ]
-    return np.concatenate([itself, *blocks])
+    def at(self, mask: np.ndarray) -> "_Rows":
+        """Some of the rows."""
+        values, *codes, is_first = (column[mask] for column in self)
+        relation, replicate, cluster, answer = (np.unique(x, return_inverse=True)[1] for x in codes)
+        return _Rows(values, relation, replicate, cluster, answer, is_first)
 
+    def means(self, *, of_relations: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The means over rows or over relations' means; and the same by replicate."""
+        groups = self.relation if of_relations else np.zeros_like(self.relation)
+        cells = self.replicate * (groups.max() + 1) + groups
+        by_replicate = _group_means(self.values, cells).reshape(
+            self.replicate.max() + 1, -1, self.values.shape[1]
+        )
+        return _mean(_group_means(self.values, groups)), np.stack([_mean(x) for x in by_replicate])
 
-def _jackknife(
-    rows: pd.DataFrame, value: np.ndarray, metrics: list[str], keys: tuple[str, ...]
-) -> Jackknife:
-    """By how much each metric's deviation over subjects is too small (`two_way.jackknife`).
-
-    Rows without answers, or that are answers, have one side only.
-    """
-    subjects = pd.factorize(rows["cluster"])[0]
-    answers = pd.factorize(rows["answer"])[0] if "answer" in rows else subjects
-    numbers = rows[metrics].to_numpy(float)
-    groups, centre = np.zeros(len(rows), dtype=int), value
-    if keys:
-        by_keys = rows.groupby([*keys])
-        groups = by_keys.ngroup().to_numpy()
-        centre = by_keys[metrics].transform("mean").to_numpy(float)
-    size = np.bincount(groups)[groups][:, None]
-    shares = np.where(np.isnan(numbers), 0.0, numbers - centre) / size
-    relations = pd.factorize(rows["relation"])[0]
-    return jackknife(shares, groups, relations, subjects, answers)
+    def spread(self, *, of_relations: bool) -> Spread:
+        """How far the means move with other subjects and answers."""
+        groups = self.relation if of_relations else np.zeros_like(self.relation)
+        around = self.values - _group_means(self.values, groups)[groups]
+        shares = np.where(np.isnan(around), 0.0, around) / np.bincount(groups)[groups][:, None]
+        shares /= groups.max() + 1
+        # A query's replicates are of one subject and one answer.
+        return jackknife(shares, groups, self.relation, Clusters.of(self.cluster, self.answer))
 
 
-def _deviation(rows: pd.DataFrame, keys: list[str], metrics: list[str]) -> np.ndarray:
-    """Sample standard deviation over replicates of the mean, or of the mean of relations' means."""
-    if rows["replicate"].nunique() < 2:
-        return np.full(len(metrics), np.nan)
-    means = rows.groupby(keys, sort=True)[metrics].mean()
-    return means.groupby(level="replicate").mean().std().to_numpy(float)
+def _group_means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The mean of each group, [groups, metrics]; NaN where a value is, or where it has no row."""
+    sums = np.stack([np.bincount(groups, column, groups.max() + 1) for column in values.T], axis=1)
+    sizes = np.bincount(groups)[:, None]
+    return np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the rows that are numbers; NaN where none is."""
+    is_number = ~np.isnan(values)
+    count = is_number.sum(axis=0)
+    sums = np.where(is_number, values, 0.0).sum(axis=0)
+    return np.divide(sums, count, out=np.full(len(count), np.nan), where=count > 0)
 
 
 def add_scores(scores: Scores, further: Scores) -> None:

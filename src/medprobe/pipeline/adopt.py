@@ -10,7 +10,15 @@ from ruamel.yaml import YAML
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import write_whole
-from medprobe.core.papers import MEAN, Paper, PaperModel, PaperSections, built_benchmark, papers
+from medprobe.core.papers import (
+    MEAN,
+    Paper,
+    PaperModel,
+    PaperSections,
+    built_benchmark,
+    papers,
+    place,
+)
 from medprobe.core.params import ModelParams, Params, find_settings, load_params
 from medprobe.core.places import PARAMS
 from medprobe.core.settings import Choices, parse_section
@@ -89,21 +97,38 @@ def _find(name: str, table: str) -> Paper:
     paper = papers()[name]
     if not table:
         return paper
-    tables = [number for number, found in paper.tables.items() if found.rows]
+    tables = [
+        number
+        for number, found in paper.tables.items()
+        if found.rows or found.repeats or found.models
+    ]
     if table not in tables:
-        problem = f"{name} prints no numbers in --table '{table}'"
-        raise BadInput("adopt", problem, f"choose one of {', '.join(tables)}")
+        problem = f"nothing measures {place(table)} of {name}"
+        raise BadInput("adopt", problem, f"choose one of {', '.join(map(place, tables))}")
     return _only(paper, table)
 
 
 def _only(paper: Paper, table: str) -> Paper:
     """Return a paper with the models, methods and benchmarks of a table's numbers alone."""
-    adopted = paper.adopted.model_dump() | paper.tables[table].adopted
+    found, rows = paper.tables[table], [*paper.tables[table].rows]
+    adopted = paper.adopted.model_dump()
+    for other, names in found.repeats.items():
+        adopted |= paper.tables[other].adopted
+        rows += [row for row in paper.tables[other].rows if row.model in names]
+    adopted |= found.adopted
     builders = {name: builder for builder, named in adopted["benchmarks"].items() for name in named}
     asked = {
         (model, paper.models[model].kind, row.method, row.benchmark)
-        for row in paper.tables[table].rows
+        for row in rows
         for model in (paper.models if row.model == MEAN else [row.model])
+    }
+    asked |= {
+        (model, kind, method, built_benchmark(builders[benchmark]))
+        for kind, named_methods in adopted["methods"].items()
+        for method, named in named_methods.items()
+        for benchmark in named
+        for model in found.models
+        if kind == paper.models[model].kind
     }
     results = [
         (model, kind, method, benchmark)

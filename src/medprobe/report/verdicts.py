@@ -11,13 +11,14 @@ from typing import Final
 
 import pandas as pd
 
-from medprobe.core.shuffling import is_shuffled
 from medprobe.core.tables import BASELINE
 from medprobe.metrics import find, list_names
 from medprobe.metrics.baselines import LETTERS, MAJORITY, RANDOM_ANSWER
-from medprobe.metrics.pairs import controls
+from medprobe.metrics.pairs import System, controls
 from medprobe.metrics.results import CONTROLS, select
-from medprobe.metrics.significance import CHANCE, LEVEL, System
+from medprobe.metrics.shuffled import is_shuffled
+from medprobe.metrics.significance import CHANCE
+from medprobe.metrics.statistics import LEVEL
 from medprobe.report.blocks import Cell
 from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.page_data import PageData
@@ -110,7 +111,9 @@ def difference(name: str, test: Verdict | None, *, clear: bool | None = None) ->
         return MISSING
     mark = "" if (test.clear if clear is None else clear) else f" {MARK}"
     return Cell(
-        format_difference(name, test.difference) + mark, test.difference, note=p_value(test.p)
+        format_difference(name, test.difference) + mark,
+        test.difference,
+        note="not tested" if pd.isna(test.p) else p_value(test.p),
     )
 
 
@@ -195,7 +198,8 @@ def control(results: PageData, system: pd.Series) -> Control | None:
     rows = results.rows(
         benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
     )
-    of_system = [controls(str(method), str(system["method"])) for method in rows["method"]]
+    own = (str(system["model"]), str(system["method"]))
+    of_system = [controls((own[0], str(method)), own) for method in rows["method"]]
     compared = rows[of_system][["model", "method", "value"]].to_dict("records")
     if (guess := metric(name).guessing) is not None:
         compared.append({"model": BASELINE, "method": CHANCE, "value": guess})
@@ -207,8 +211,9 @@ def control(results: PageData, system: pd.Series) -> Control | None:
         gap, value = float(system["value"] - row["value"]), float(row["value"])
         beaten, evidence, clear = False, "not tested", None
         if test is not None:
-            beaten, evidence, clear = test.favours(name, subset), p_value(test.p), test.clear
             gap = test.difference
+        if test is not None and not pd.isna(test.p):
+            beaten, evidence, clear = test.favours(name, subset), p_value(test.p), test.clear
         elif row["model"] == BASELINE:
             beaten = bool(system["high"] < value if lower else system["low"] > value)
             evidence, clear = "by the interval", beaten

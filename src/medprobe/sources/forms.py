@@ -16,9 +16,10 @@ from ahocorasick_rs import AhoCorasick
 WORD: Final = r"[^\W_]+"
 LETTER: Final = r"[^\W\d_]"
 STOP: Final = r"\s?\.\s*"
-SPELT: Final = re.compile(  # of two letters only if they are capitals with full stops
+SPELT: Final = re.compile(  # of two letters with full stops only if they are capitals
     rf"(?<![\w.])(?<!\b\w/){LETTER}(?:(?:{STOP}{LETTER}){{2,}}\.?|(?:\s{LETTER}){{2,}})(?!\w)"
     rf"|(?<![\w.])[A-Z](?:\.[A-Z]\.?|{STOP}[A-Z]\s?\.)(?!\w)"
+    rf"|(?<![\w./'])(?!a\s){LETTER}\s{LETTER}(?![\w./'])"  # "m i"
 )
 STOPPED: Final = re.compile(  # a full stop for each letter, and no blanks: small ones, too
     rf"(?<![\w.])(?!(?:[aApP]\.m|[eE]\.g|[iI]\.e)\.(?!\w))(?:{LETTER}\.){{2,}}(?!\w)"
@@ -146,8 +147,8 @@ def readings(text: str) -> set[str]:
 
     - without entities of HTML, and without tags, masks and escapes: "fever<br>, [** **]";
     - without hyphens within words: "dys-trophy";
-    - with spelt letters joined: "C.L.D.", "C. D.", "C L D", and "c.d.", but not "a.m.", "p.m.",
-      "e.g." and "i.e.";
+    - with spelt letters joined: "C.L.D.", "C. D.", "C L D", "c d", and "c.d.", but not "a.m.",
+      "p.m.", "e.g." and "i.e.";
     - with one item of a list of words in the list's place: "acute and chronic fever".
 
     >>> sorted(readings("C.L.D. &amp; dys-trophy"))

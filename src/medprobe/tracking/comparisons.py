@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from medprobe.metrics import catalog
 from medprobe.metrics.baselines import LETTERS, MAJORITY, SHOWN
 from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import COMPARISON, select_main
+from medprobe.metrics.significance import MAIN as MAIN_RESULTS
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.report.sections import find_sections
 from medprobe.tracking import runs
@@ -28,7 +30,7 @@ from medprobe.tracking.store import Content, PendingRun
 EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
     "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
-    "metric, under the model's best method, which favours models that more methods probed. A model "
+    "metric, of the model's main result: the method follows from its kind and params.yaml. A model "
     "has none where no method gave it that metric. `means.csv` has all methods. The runs "
     "`baseline · majority` and `baseline · letters` are reached without a model."
 )
@@ -66,7 +68,7 @@ def results(single: Sequence[PendingRun], params: Params) -> list[PendingRun]:
 
 def _baseline(baseline: str) -> dict[str, float]:
     """A baseline of each benchmark that has it, as a model's values of `_means`."""
-    summary = json.loads(places.SUMMARY.read_text("utf-8")) if places.SUMMARY.is_file() else {}
+    summary = _read_json(places.SUMMARY)
     by_benchmark = {name: models.get(BASELINE, {}) for name, models in summary.items()}
     return {
         word(f"{MAIN}{name}"): values[baseline]
@@ -76,34 +78,39 @@ def _baseline(baseline: str) -> dict[str, float]:
 
 
 def _means(model: str, results: Sequence[PendingRun], params: Params) -> Content:
-    """Of each benchmark the main metric's mean over relations, under the model's best method."""
-    tables, main_metrics = [], dict[str, str]()
+    """The main result of each benchmark, and a table of all methods."""
+    tables = []
     for result in results:
         path = places.PREDICTIONS / model / result.method / f"{result.benchmark}.parquet"
         rows, metadata = runs.scored_rows(path, params)
-        main_metrics[result.benchmark] = metadata.primary_metric
         rows = select_means(rows[rows["method"] == main_variant(rows)])
         if len(rows):
             tables.append(select_main(rows, metadata))
+    table = pd.concat([pd.DataFrame(columns=COMPARISON), *tables])
     values: dict[str, float] = {}
     settings: dict[str, Any] = {}
-    table = pd.concat([pd.DataFrame(columns=COMPARISON), *tables])
-    is_main = table["metric"] == table["benchmark"].map(main_metrics)  # the others: perplexities
-    for benchmark, rows in table[is_main].groupby("benchmark"):
-        is_lower = catalog()[main_metrics[str(benchmark)]].better == "lower"
-        best = rows.sort_values("value", ascending=is_lower, kind="stable").iloc[0]
-        values[word(f"{MAIN}{benchmark}")] = float(best["value"])
-        settings |= {f"{benchmark}.{name}": best[name] for name in ("method", "metric", "subset")}
-    note = f"The model **{model}** on each benchmark, under the method that is best for it there."
+    for benchmark, by_model in _read_json(places.MAIN).items():
+        if numbers := by_model.get(model):
+            metric = Metadata.read(places.ABOUT / f"{benchmark}.json").primary_metric
+            if metric in numbers:
+                values[word(f"{MAIN}{benchmark}")] = float(numbers[metric])
+                about = {"method": numbers["method"], "metric": metric, "subset": numbers["subset"]}
+                settings |= {f"{benchmark}.{name}": value for name, value in about.items()}
+    note = f"The main result of the model **{model}** on each benchmark."
     files = {"means.csv": csv_text(table, "%.6g")}
     return Content(values, params=settings, files=files, note=note)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return content
 
 
 def with_controls(single: Sequence[PendingRun]) -> list[PendingRun]:
     """Add the differences to its control and to the best model to each result that has them.
 
     `above_shuffled` is the difference of the main metric to the model's answers to other subjects,
-    `above_control` that to another control, `to_best` that to the best model under the method,
+    `above_control` that to another control, `to_best` that to the best main result,
     and `p_…` the corrected p (`metrics.pairs.above_control`).
     """
     if not places.SIGNIFICANCE.is_file():
@@ -112,27 +119,32 @@ def with_controls(single: Sequence[PendingRun]) -> list[PendingRun]:
     numbers, gaps = above_control(tests), _gaps(tests)
     results = []
     for result in single:
-        test = dict(numbers.get((result.benchmark, result.model, result.method), {}))
-        p = test.pop("p", None)
-        late = test | {f"p_{name}": float(p) for name in test if p is not None}
-        late |= gaps.get((result.benchmark, result.model, result.method), {})
+        key = (result.benchmark, result.model, result.method)
+        own = {name for name in numbers if (*name[:2], name[2].partition(":")[0]) == key}
+        # Of several variants the main result, which alone has a p.
+        best = min(own, key=lambda name: (len(numbers[name]) < 2, name), default=None)
+        late = dict(numbers[best]) if best else {}
+        late |= gaps.get(key, {})
         results.append(replace(result, late=late))
     return results
 
 
 def _gaps(tests: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, float]]:
-    """The difference of each system to the best model under its method, where they are tested."""
+    """The difference of each main result to the best one that it is compared with."""
     gaps: dict[tuple[str, str, str], dict[str, float]] = {}
-    for benchmark, table in tests.groupby("benchmark"):
-        main = select_main(table, Metadata.read(places.ABOUT / f"{benchmark}.json"))
-        for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
-            is_lower = catalog()[row["metric"]].better_on(row["subset"]) == "lower"
-            gap, p = (-1 if is_lower else 1) * float(row["difference"]), float(row["p_holm"])
-            worse = row["model_a"] if gap < 0 else row["model_b"]
-            key = (str(benchmark), str(worse), str(row["method_a"]).partition(":")[0])
-            found = {"to_best": abs(gap), "p_to_best": p}
-            gaps[key] = max(gaps.get(key, found), found, key=lambda numbers: numbers["to_best"])
+    for row in _main_tests(tests).to_dict("records"):
+        is_lower = catalog()[row["metric"]].better_on(row["subset"]) == "lower"
+        gap, p = (-1 if is_lower else 1) * float(row["difference"]), float(row["p_holm"])
+        side = "a" if gap < 0 else "b"
+        method = str(row[f"method_{side}"]).partition(":")[0]
+        key = (str(row["benchmark"]), str(row[f"model_{side}"]), method)
+        found = {"to_best": abs(gap), "p_to_best": p}
+        gaps[key] = max(gaps.get(key, found), found, key=lambda numbers: numbers["to_best"])
     return gaps
+
+
+def _main_tests(tests: pd.DataFrame) -> pd.DataFrame:
+    return tests[(tests["family"] == MAIN_RESULTS) & (tests["relation"] == "macro")]
 
 
 def make_key(used: Iterable[PendingRun], *about: Any) -> str:
@@ -144,13 +156,12 @@ def make_key(used: Iterable[PendingRun], *about: Any) -> str:
 def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
     """All tests as a table.
 
-    Those between models under one method, by the main metric on the main subset, are metrics too.
+    Those between main results are metrics too.
     """
     metrics: dict[str, float] = {}
-    main = select_main(table, Metadata.read(places.ABOUT / f"{benchmark}.json"))
-    main = main.assign(p=main["p_holm"])
-    for row in main[main["method_a"] == main["method_b"]].to_dict("records"):
-        place = f"tests/{row['method_a']}/{row['model_a']} - {row['model_b']}"
+    main = _main_tests(table)
+    for row in main.assign(p=main["p_holm"]).to_dict("records"):
+        place = f"tests/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}
         metrics |= {name: value for name, value in values.items() if np.isfinite(value)}
     settings = {"seed": params.seed, **params.score.model_dump(exclude_none=True)}

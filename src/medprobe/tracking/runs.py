@@ -31,7 +31,7 @@ from medprobe.core.tables import (
     whole_table,
 )
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, cached_scores, scores_key, swept_settings, to_rows
+from medprobe.metrics.results import COMPARISON, cached, scores_key, swept_settings, to_rows
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
 from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
@@ -86,14 +86,14 @@ def _rows(path: Path, scores: Scores) -> pd.DataFrame:
 def scored_rows(path: Path, params: Params) -> tuple[pd.DataFrame, Metadata]:
     """The numbers of a prediction table as rows of the comparison, and what its benchmark is."""
     metadata, scoring = _scoring(path, params)
-    return _rows(path, cached_scores(path, places.BENCHMARKS / path.stem, scoring)), metadata
+    return _rows(path, cached(path, places.BENCHMARKS / path.stem, scoring).scores), metadata
 
 
 def _content(path: Path, params: Params) -> Content:
     model, method, benchmark = result_names(path)
     folder = places.BENCHMARKS / benchmark
     metadata, scoring = _scoring(path, params)
-    scores = cached_scores(path, folder, scoring)
+    scores = cached(path, folder, scoring).scores
     rows = _rows(path, scores)
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)

@@ -28,8 +28,7 @@ from medprobe.extensions.families.metrics.consistency import (
 )
 from medprobe.extensions.families.sections.consistency import section
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, score_table, to_rows
-from medprobe.metrics.significance import paired_table
+from medprobe.metrics.results import COMPARISON, evaluate_table, score_table, to_rows
 from medprobe.report.page_data import PageData
 from medprobe.tracking.headlines import headlines
 
@@ -226,7 +225,7 @@ def test_names_ahead_of_an_answer_say_what_is_right_and_not_what_agrees(tmp_path
         for mean, numbers in means.items() if "/signal:" not in subset else ():
             expected = numbers.keys() - {"consistency", "subject_at_1"}
             assert ahead.get(subset, {}).get(mean, {}) == {name: numbers[name] for name in expected}
-    tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)
+    tested = evaluate_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring).paired
     assert "right_under_all" in tested and "consistency" not in tested
 
 
@@ -253,7 +252,7 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     assert "and 50.0 % under all of them" in text
     assert "| wording | short | 50.0 | -50.0 | 50.0 | 1 |" in text
     assert "best wording" in text
-    tested = paired_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring)
+    tested = evaluate_table(tmp_path / "predictions.parquet", tmp_path / "toy", scoring).paired
     assert tested.loc[tested["query_id"] == "brena", "consistency"].dropna().tolist() == [1]
 
 

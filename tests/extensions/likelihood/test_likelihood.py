@@ -10,10 +10,11 @@ from medprobe.cli.ask import ask
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.shuffling import draw_other, subject_clusters
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.methods.mask_average import MaskAverage
+from medprobe.metrics.clusters import subject_clusters
+from medprobe.metrics.shuffled import draw_others
 
 NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 
@@ -223,15 +224,17 @@ def test_a_proof_asks_each_prompt_about_the_answers_of_another_query(tiny_model,
         prober = Likelihood(tiny_model(arch), settings, EngineParams(), 7)
         [task] = prober.tasks(tables, 2)
         found[lists] = prober.predict(task, "")
-    donors = draw_other(subject_clusters(queries), 7)
+    donors = draw_others(subject_clusters(queries), 4, 7)
     listed = found[True].groupby("query_id")["prediction"].agg(list)
     proved = found[False][found[False]["rank"] <= 2]
-    hits = proved.groupby(["variant", "query_id"])["hit"].any()
+    hits = proved.groupby(["variant", "replicate", "query_id"])["hit"].any()
     for place, query in enumerate(queries["query_id"]):
-        for variant, whose in (("", place), ("shuffled", donors[place])):
+        asked = {("", ""): place}
+        asked |= {("shuffled", str(draw)): donors[draw][place] for draw in range(4)}
+        for draw, whose in asked.items():
             answers = queries["answers"][whose]
             expected = any(name in answers for name in listed[query][:2])
-            assert hits[variant, query] == expected
+            assert hits[*draw, query] == expected
 
 
 def test_it_is_asked_of_a_causal_model_where_no_method_is_named(tiny_model, working_folder, capsys):

@@ -151,6 +151,20 @@ def test_two_builds_are_the_same_and_the_seed_matters(data: Path) -> None:
     assert first.queries["prompt"].tolist() != other.queries["prompt"].tolist()
 
 
+def test_random_contexts_are_drawn_as_often_as_is_asked(data: Path) -> None:
+    single, three = (context.build(data, choose(random_draws=n), seed=1).queries for n in (1, 3))
+    pd.testing.assert_frame_equal(three[three["draw"] == 0].reset_index(drop=True), single)
+    assert set(three.loc[three["draw"] > 0, "kind"]) == {"knowledge-random"}
+    contexts = three[three["kind"] == "knowledge-random"].groupby("context_id")
+    orders = pd.DataFrame({"order": contexts["added_id"].agg(tuple)})
+    orders["entities"] = orders["order"].map(frozenset)
+    assert orders["order"].nunique() > orders["entities"].nunique()
+    assert (
+        len(orders)
+        == 3 * (single["kind"] == "knowledge-random").groupby(single["context_id"]).any().sum()
+    )
+
+
 def test_a_context_ends_where_the_window_does(data: Path) -> None:
     wide = context.build(data, choose(), seed=1).queries
     narrow = context.build(data, choose(window=45), seed=1).queries

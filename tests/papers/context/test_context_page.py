@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers.render_helpers import check_snapshot, html, lines
+from helpers.tested import made_tests
 from helpers.toy_project import METADATA, query
 from medprobe import metrics
 from medprobe.core.answers import with_hits
@@ -20,15 +21,8 @@ from medprobe.core.tables import (
     write_predictions,
 )
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, to_rows
-from medprobe.metrics.significance import (
-    SIGNIFICANCE,
-    average_by_query,
-    paired_table,
-    significance,
-    split_by_variant,
-)
-from medprobe.metrics.summary import weighted
+from medprobe.metrics.results import COMPARISON, evaluate_table, to_rows
+from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.papers.context.benchmarks import context
 from medprobe.papers.context.drawings import rank_table
 from medprobe.papers.context.methods.rank_change import COPY, RankChange
@@ -39,7 +33,7 @@ from medprobe.report.page_data import PageData, systems
 from medprobe.report.sections import SingleResult, draw_result, published
 from papers.context.test_context import sample
 from report.test_queries import answers, benchmark, last_answers
-from report.test_sentences import SCORING, best, values
+from report.test_sentences import best, values
 from report.test_sentences import results as results_of
 
 MODELS = ("one", "other")
@@ -100,10 +94,12 @@ def paired_tests(outputs: Outputs) -> pd.DataFrame:
     systems = {}
     for model in MODELS:
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
-        table = paired_table(path, folder / "benchmarks" / "context", scoring)
-        systems.update(split_by_variant(table, model, "rank_change"))
-    contrasts = [("target", "negative")]
-    return significance(systems, "context", scoring.params, 2021, contrasts=contrasts)
+        table = evaluate_table(path, folder / "benchmarks" / "context", scoring).paired
+        for variant, rows in table.groupby("variant"):
+            name = f"rank_change:{variant}" if variant else "rank_change"
+            systems[model, name] = rows.assign(replicate="")
+    tests = made_tests(systems, "understand", "target", contrasts=[("target", "negative")])
+    return tests.assign(benchmark="context")
 
 
 def of_model(outputs: Outputs, model: str) -> list[tuple]:
@@ -180,7 +176,7 @@ def test_accuracy_and_understanding_separate_different_models() -> None:
         (
             *("context", subset, "macro", metric, "models under rank_change"),
             *(MODELS[0], "rank_change", MODELS[1], "rank_change"),
-            *(a - b, None, None, None, 0.001 if abs(a - b) > 0.1 else 0.4, None, 99, 50),
+            *(a - b, None, None, None, 0.001 if abs(a - b) > 0.1 else 0.4, None, 99, 50, ""),
         )
         for subset, metric, (a, b) in (
             ("full", "acc_at_5", full),
@@ -319,11 +315,7 @@ def understood(target: Mapping[str, float], negative: Mapping[str, float], n: in
         )
         systems[model_and_method] = pd.concat(tables)
     page_results = results_of(systems, "understand")
-    tested = significance(
-        {name: average_by_query(weighted(table)) for name, table in systems.items()},
-        *("facts", SCORING.params, 1),
-        contrasts=[("target", "negative")],
-    )
+    tested = made_tests(systems, "understand", "target", contrasts=[("target", "negative")])
     about = {"facts": replace(context.METADATA, cluster="subject_id")}
     return replace(page_results, significance=tested, benchmarks=about)
 

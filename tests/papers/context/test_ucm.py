@@ -48,6 +48,7 @@ def example() -> tuple[pd.DataFrame, pd.DataFrame]:
             "fact_id": "T",
             "resource": "notes",
             "kind": "real",
+            "draw": 0,
         }
     )
     predictions = pd.DataFrame(
@@ -171,6 +172,7 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                         "resource": "notes",
                         "centre": centre,
                         "kind": "real",
+                        "draw": 0,
                         "step": step,
                         "added": added,
                         "added_role": ["", "correct", "incorrect"][step],
@@ -191,6 +193,30 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
     facts.write_text("subject_cui,relation,object_cui,times\n" + "\n".join(lines))
     table = pd.DataFrame(predicted).assign(replicate="", score=0.5)
     return folder, table, facts
+
+
+def test_each_draw_of_random_contexts_has_its_shares_and_the_first_counts(tmp_path: Path) -> None:
+    """A real context in which the target rises, and three random ones; it falls in the last."""
+    folder, predictions, _ = write_project(tmp_path, correct_first=True)
+    real = pd.read_parquet(folder / "queries.parquet").query("centre == 'target'")
+    real_predictions = predictions[predictions["query_id"].isin(real["query_id"])]
+    tables, rows = [real], [real_predictions]
+    for draw in range(3):
+        names = {column: real[column] + f"-{draw}" for column in ("query_id", "context_id")}
+        drawn = real.assign(**names, kind="knowledge-random", draw=draw, subset="steps")
+        tables.append(drawn)
+        row = real_predictions.assign(query_id=real_predictions["query_id"] + f"-{draw}")
+        falls = row["rank"].eq(40) & (draw == 2)
+        rows.append(row.assign(rank=row["rank"].mask(falls, 60)))
+    scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
+    pd.concat(tables[:2]).to_parquet(folder / "queries.parquet")
+    single = SCORER.score(pd.concat(rows[:2]), folder, scoring)["default"]
+    assert not any("/draw:" in subset for subset in single)
+    pd.concat(tables).to_parquet(folder / "queries.parquet")
+    scores = SCORER.score(pd.concat(rows), folder, scoring)["default"]
+    draws = [scores[f"target/draw:{n}"]["micro"]["understand"]["value"] for n in (1, 2, 3)]
+    assert draws == [1, 1, 0]
+    assert single == {name: scores[name] for name in scores if "/draw:" not in name}
 
 
 def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
@@ -270,7 +296,7 @@ def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
             rows.append({"query_id": f"{name}/{step}", "benchmark": "context", "relation": "has"})
             rows[-1] |= {"subject": "S", "subject_id": f"S{triple}", "prompt": "[Y]"}
             rows[-1] |= {"answers": ["t"], "answer_ids": ["T"], "subset": subset, "fact_id": "T"}
-            rows[-1] |= {"context_id": name, "resource": resource, "centre": "target"}
+            rows[-1] |= {"context_id": name, "resource": resource, "centre": "target", "draw": 0}
             rows[-1] |= {"kind": "real", "step": step, "added": "c" if step else "", "target": "t"}
             rows[-1] |= {"added_role": "correct" if step else "", "objects": 1, "frequency": 1}
             predicted.append({"query_id": f"{name}/{step}", "prediction": "t", "rank": rank})

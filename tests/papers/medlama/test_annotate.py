@@ -34,7 +34,6 @@ from medprobe.papers.medlama.metrics import expert
 from medprobe.pipeline.stages.build import build
 from medprobe.pipeline.stages.compare import compare
 from medprobe.pipeline.stages.score import score
-from medprobe.pipeline.stages.significance import significance
 from medprobe.report.numbers import catalog
 from medprobe.tracking import comparisons, runs
 
@@ -418,7 +417,6 @@ def test_scores_page_and_mlflow_hold_it_without_a_name(truth: Truth) -> None:
         }
     )
     score(params)
-    significance(params)
     compare(params)
     page = Path("reports/index.html").read_text()
     assert "By experts" in page and "ACL 2022" in page and ">22<" in page

@@ -8,6 +8,7 @@ from medprobe.core.papers import papers, published
 from medprobe.core.params import load_params
 from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
+from medprobe.papers.medlama.settings.sweeps import SWEEPS
 from medprobe.pipeline.adopt import adopt, remarks
 
 OWN_PARAMS = """seed: 7
@@ -60,7 +61,7 @@ def test_each_model_is_rewired_on_the_sentences_of_its_numbers(
 
 
 def test_a_table_has_the_sentences_of_its_models(params_path: Path) -> None:
-    """Ten of PubMed for table 5's models but BERT, which has Wikipedia's; none for table 4."""
+    """Ten of PubMed for table 5's models but BERT, which has Wikipedia's."""
     paper = "contrastive-probe-acl2022"
     params_path.write_text(adopt(paper, "5", params_path)[1], encoding="utf-8")
     params = load_params(params_path)
@@ -81,8 +82,46 @@ def test_a_table_has_the_sentences_of_its_models(params_path: Path) -> None:
     params_path.write_text(adopt(paper, "figure 8", params_path)[1], encoding="utf-8")
     params = load_params(params_path)
     assert set(params.fetch) == {"pubmedbert"} and len(SENTENCE_SETS.of(params)) == 10
-    params_path.write_text(adopt(paper, "4", params_path)[1], encoding="utf-8")
-    assert not SENTENCE_SETS.of(load_params(params_path))
+
+
+def test_a_table_has_the_rows_that_it_shares_with_another_one(params_path: Path) -> None:
+    """Contrastive-Probe's rows of table 4, and of tables 3 and 4 of the preprint."""
+    for paper, table, models in (
+        ("contrastive-probe-acl2022", "4", {"bert-base-uncased", "biobert-v1-1", "t5-base"}),
+        ("contrastive-probe-v1", "3", {"bert-base-uncased", "biobert-v1-1", "t5-base"}),
+        ("contrastive-probe-v1", "4", {"bert-base-uncased", "biobert-v1-1", "coderbert"}),
+    ):
+        params_path.write_text(adopt(paper, table, params_path)[1], encoding="utf-8")
+        params = load_params(params_path)
+        assert models <= {*params.fetch} and len(SENTENCE_SETS.of(params)) == 11
+        for kind in ("masked", "encoder"):
+            assert "contrastive" in params.methods[kind]
+
+
+@pytest.mark.parametrize(
+    ("place", "swept", "sets", "steps"),
+    [
+        ("8", {"learning_rate", "mask_ratio", "temperature", "max_sentences"}, 1, 350),
+        ("figure 4", set(), 10, 350),
+        ("figure 6", {"layers"}, 2, 200),
+        ("figure 7", {"layers"}, 1, 200),
+        ("figure 9", {"mask_ratio"}, 10, 350),
+    ],
+)
+def test_a_figure_has_its_sweeps(
+    params_path: Path, place: str, swept: set[str], sets: int, steps: int
+) -> None:
+    """Each value is rewired and probed; the base value is the method's own."""
+    adopted = adopt("contrastive-probe-acl2022", place, params_path)[1]
+    params_path.write_text(adopted, encoding="utf-8")
+    params = load_params(params_path)
+    assert "pubmedbert" in params.fetch and len(SENTENCE_SETS.of(params)) == sets
+    sweeps = {name: values for name, values in SWEEPS.of(params).values().items() if values}
+    probed = params.methods["encoder"]["contrastive"]["medlama"]
+    assert {*sweeps} == swept == {*probed.get("sweeps", {})}
+    assert all({*sweeps[name]} == {*probed["sweeps"][name]} for name in swept)
+    assert {*SWEEPS.of(params).models} == ({*params.fetch} if swept else set())
+    assert max(checkpoint_steps(RewireSettings.model_validate(REWIRE.of(params)))) == steps
 
 
 def test_the_groups_are_those_of_the_papers_tables(params_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from medprobe.metrics.intervals import interval, means_of_sums, resampled_sums
+from medprobe.metrics.resampling import means_of_sums, resampled_interval, resampled_sums
 
 SHARES: Final = ["understand", "confuse", "misunderstand"]
 SERIES: Final = ["rc_target", "rc_added", "rc_correct", "rc_incorrect"]
@@ -148,7 +148,7 @@ def over_resources(
     for relation, values in draws.items():
         mask = masks.get(relation, everywhere)
         units, n = len(np.unique(clusters[mask])), len(triples.loc[mask, TRIPLE].drop_duplicates())
-        low, high = interval(values[0], values[1:], confidence, units)
+        low, high = resampled_interval(values[0], values[1:], confidence, units)
         for place, metric in enumerate(metrics):
             numbers = {"value": values[0, place], "low": low[place], "high": high[place], "n": n}
             rows.append({"relation": relation, "metric": metric, **numbers})

@@ -15,7 +15,7 @@ from medprobe.core.progress import show_progress
 from medprobe.core.tables import BASELINE, Metadata, read_about, read_table
 from medprobe.metrics import FACTS
 from medprobe.metrics.results import COMPARISON, comparison, prediction_tables, refusals, write_csv
-from medprobe.metrics.significance import READINGS, read_tests
+from medprobe.metrics.significance import read_tests
 from medprobe.report import benchmark_numbers, page
 from medprobe.report.page import write_page
 from medprobe.report.page_data import PageData, QueryPage
@@ -45,7 +45,7 @@ def compare(
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(places.PREDICTIONS, params):
         paths.setdefault(path.stem, []).append(path)
-    with show_progress("compare", sum(map(len, paths.values())), READINGS) as bar:
+    with show_progress("compare", sum(map(len, paths.values())), "readings of tables") as bar:
         bar.advance_to(0)
         results = read_results(params, paths)
         with replacing(out) as folder:

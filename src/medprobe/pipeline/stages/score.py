@@ -1,12 +1,15 @@
-"""Stage `score`: every number of the results that `params.yaml` names, from their predictions."""
+"""Stage `score`: every number of the results that `params.yaml` names, and the tests of models."""
 
 import json
+import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
+from medprobe import methods
 from medprobe.core import places
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing, write_whole
@@ -14,23 +17,35 @@ from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import BASELINE, Metadata, count_rows, result_names
-from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.baselines import baselines_part, score_baselines
+from medprobe.metrics import Evaluated, Scores, Scoring
+from medprobe.metrics.baselines import baselines_part, letters_values, score_baselines
 from medprobe.metrics.letters import letters_part
+from medprobe.metrics.pairs import above_control
 from medprobe.metrics.results import (
     COMPARISON,
     PREDICTIONS,
+    average_by_query,
+    evaluate_table,
     further_folders,
+    main_results,
     main_variants,
+    part_files,
     prediction_tables,
-    read_scores,
-    score_table,
+    read_evaluated,
     scores_part,
     select,
     select_main,
+    select_systems,
     sweep,
     to_rows,
-    write_scores,
+    write_evaluated,
+)
+from medprobe.metrics.significance import (
+    LETTERS,
+    SIGNIFICANCE,
+    Field,
+    correct_controls,
+    significance,
 )
 
 # A prediction table, its benchmark's folder, and how it is scored.
@@ -40,10 +55,12 @@ System = tuple[str, str, str]  # a benchmark, a model, and a method or `<method>
 
 
 def score(params: Params, executor: Executor = in_this_process) -> None:
-    """Score all predictions.
+    """Score all predictions, and test which models differ.
 
-    Writes all scores, `metrics/scores/<model>/<method>.json`, and the main ones for `dvc metrics`
-    and `dvc plots`: `metrics/summary.json` and `metrics/sweeps/`. A file of scores is a map:
+    Writes all scores, `metrics/scores/<model>/<method>.json`; for `dvc metrics` and `dvc plots`
+    those of main results, `metrics/main.json`, of all methods, `metrics/summary.json`, and of
+    sweeps, `metrics/sweeps/`; the tests, `outputs/significance.parquet`; and what each main result
+    has of each query, `outputs/main/<benchmark>.parquet`. A file of scores is a map:
     benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
     -> metric -> value, low, high, n and, over replicates, std. Beside the models it has what is
     reached without looking at a subject, as the model `baseline`.
@@ -52,24 +69,10 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         BadInput: there are no predictions, or a prediction table has queries that its benchmark
             lacks.
     """
-    scores: dict[Path, dict[str, Scores]] = {}
-    values: list[pd.DataFrame] = []
-    main: set[System] = set()
-    paths = prediction_tables(places.PREDICTIONS, params)
     about = {path.stem: path for path in sorted(places.ABOUT.glob("*.json"))}
     metadata = {name: Metadata.read(about[name]) for name in about.keys() & params.benchmark_names}
-    inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
-    parts = {path: scores_part(*inputs[path]) for path in paths}
-    sizes = {path: count_rows(path) for path in paths}
-    unscored = [path for path in paths if read_scores(parts[path]) is None]
-    unscored_sizes = [sizes[path] for path in unscored]
-    jobs = [Job(f"score {path}", inputs[path], _input_files(*inputs[path])) for path in unscored]
-    with show_progress("score", sum(sizes.values()), PREDICTIONS) as bar:
-        bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
-        for number, new_scores in with_progress(executor(_score_input, jobs), unscored_sizes, bar):
-            write_scores(new_scores, parts[unscored[number]])
-    results = [(*result_names(path), read_scores(part) or Scores()) for path, part in parts.items()]
-    used = [*parts.values()]
+    evaluated, used = _evaluate_tables(params, metadata, executor)
+    results = [(*result_names(path), found.scores) for path, found in evaluated.items()]
     for benchmark in sorted(name for name, about in metadata.items() if about.ranks_answers):
         scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
         folder = places.BENCHMARKS / benchmark
@@ -77,21 +80,41 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
         results += [(BASELINE, name, benchmark, of_name) for name, of_name in by_name.items()]
         used += [baselines_part(folder, scoring), letters_part(folder)]
     record_used("scores", used)
-    for model, method, benchmark, table_scores in results:
-        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = table_scores
-        rows = pd.DataFrame(to_rows({benchmark: table_scores}, model, method), columns=COMPARISON)
-        values.append(select(select_main(rows, metadata[benchmark]), relation="macro"))
-        main |= {(benchmark, *system) for system in main_variants(rows)}
-    table = pd.concat([pd.DataFrame(columns=COMPARISON), *values])
+    scores: dict[Path, dict[str, Scores]] = {}
+    rows: dict[str, list[pd.DataFrame]] = {}
+    for model, method, benchmark, of_table in results:
+        scores.setdefault(Path(model, f"{method}.json"), {})[benchmark] = of_table
+        numbers = to_rows({benchmark: of_table}, model, method)
+        rows.setdefault(benchmark, []).append(pd.DataFrame(numbers, columns=COMPARISON))
+    comparison = {name: pd.concat(tables) for name, tables in rows.items()}
     with replacing(places.SCORES) as folder:
         for file, content in scores.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(_as_json(content), encoding="utf-8")
-    write_whole(places.SUMMARY, _as_json(_summarise(table, main)))
-    with replacing(places.SWEEPS) as folder:
-        folder.mkdir()
-        for name, steps in _tabulate_sweeps(table).items():
-            steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    _write_methods(comparison, metadata)
+    _write_tests(comparison, metadata, evaluated, params)
+
+
+def _evaluate_tables(
+    params: Params, metadata: Mapping[str, Metadata], executor: Executor
+) -> tuple[dict[Path, Evaluated], list[Path]]:
+    """What is computed of each prediction table, and the files of outputs/parts that it is in."""
+    paths = prediction_tables(places.PREDICTIONS, params)
+    inputs = {path: _scoring_input(path, metadata[path.stem], params) for path in paths}
+    parts = {path: scores_part(*inputs[path]) for path in paths}
+    sizes = {path: count_rows(path) for path in paths}
+    evaluated = {path: read_evaluated(part) for path, part in parts.items()}
+    unscored = [path for path, found in evaluated.items() if found is None]
+    unscored_sizes = [sizes[path] for path in unscored]
+    jobs = [Job(f"score {path}", inputs[path], _input_files(*inputs[path])) for path in unscored]
+    with show_progress("score", sum(sizes.values()), PREDICTIONS) as bar:
+        bar.advance_to(sum(sizes.values()) - sum(unscored_sizes))
+        for number, found in with_progress(executor(_evaluate, jobs), unscored_sizes, bar):
+            path = unscored[number]
+            write_evaluated(found, parts[path])
+            evaluated[path] = found
+    whole = {path: found for path, found in evaluated.items() if found is not None}
+    return whole, [file for part in parts.values() for file in part_files(part)]
 
 
 def _scoring_input(path: Path, metadata: Metadata, params: Params) -> ScoringInput:
@@ -104,8 +127,116 @@ def _input_files(path: Path, folder: Path, scoring: Scoring) -> tuple[Path, ...]
     return (path, folder, *further, *([scoring.facts] if scoring.facts else []))
 
 
-def _score_input(scoring_input: ScoringInput) -> Scores:
-    return score_table(*scoring_input)
+def _evaluate(scoring_input: ScoringInput) -> Evaluated:
+    return evaluate_table(*scoring_input)
+
+
+def _write_methods(
+    comparison: Mapping[str, pd.DataFrame], metadata: Mapping[str, Metadata]
+) -> None:
+    """Write the main metric of every method, and that of sweeps by setting."""
+    values = [pd.DataFrame(columns=COMPARISON)]
+    main: set[System] = set()
+    for benchmark, rows in comparison.items():
+        for _, of_result in rows.groupby(["model", rows["method"].str.partition(":")[0]]):
+            values.append(select(select_main(of_result, metadata[benchmark]), relation="macro"))
+            main |= {(benchmark, *system) for system in main_variants(of_result)}
+    table = pd.concat(values)
+    write_whole(places.SUMMARY, _as_json(_summarise(table, main)))
+    with replacing(places.SWEEPS) as folder:
+        folder.mkdir()
+        for name, steps in _tabulate_sweeps(table).items():
+            steps.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+
+
+def _write_tests(
+    comparison: Mapping[str, pd.DataFrame],
+    metadata: Mapping[str, Metadata],
+    evaluated: Mapping[Path, Evaluated],
+    params: Params,
+) -> None:
+    """Write the main results, their tests, and what each has of each query."""
+    kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
+    preference = {
+        name: methods.find(name).ASK_PRIORITY.get("rank", 0)
+        for by_name in params.methods.values()
+        for name in by_name
+    }
+    tables, main = [pd.DataFrame(columns=SIGNIFICANCE)], {}
+    with replacing(places.MAIN_VALUES) as folder:
+        folder.mkdir(parents=True)
+        for benchmark, rows in sorted(comparison.items()):
+            own = rows[rows["model"] != BASELINE]
+            if own.empty:
+                continue
+            chosen = main_results(own, metadata[benchmark], params, preference)
+            field = Field.of(own, metadata[benchmark], chosen, kinds)
+            values, shuffled = _by_system(evaluated, benchmark)
+            if metadata[benchmark].ranks_answers:
+                scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
+                letters = letters_values(places.BENCHMARKS / benchmark, scoring)
+                values[BASELINE, LETTERS] = average_by_query(letters)
+            tables.append(significance(values, field, params.score, shuffled))
+            by_query = _main_values(values, field)
+            by_query.to_parquet(folder / f"{benchmark}.parquet", index=False)
+            main[benchmark] = select(
+                select_systems(select_main(own, metadata[benchmark]), {*chosen.items()}),
+                relation="macro",
+            )
+    tests = pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
+    tests = correct_controls(tests)
+    with replacing(places.SIGNIFICANCE) as path:
+        tests.to_parquet(path, index=False)
+    write_whole(places.MAIN, json.dumps(_describe_main(main, tests), indent=1) + "\n")
+
+
+def _by_system(
+    evaluated: Mapping[Path, Evaluated], benchmark: str
+) -> tuple[dict[tuple[str, str], pd.DataFrame], dict[tuple[str, str], pd.DataFrame]]:
+    """The paired values and the controls' tests of each system of a benchmark."""
+    values: dict[tuple[str, str], pd.DataFrame] = {}
+    controls: dict[tuple[str, str], pd.DataFrame] = {}
+    for path, found in evaluated.items():
+        model, method, name = result_names(path)
+        if name != benchmark:
+            continue
+        for tables, of in ((values, found.paired), (controls, found.controls)):
+            for variant, rows in of.groupby("variant") if len(of) else ():
+                tables[model, f"{method}:{variant}" if variant else method] = rows
+    return values, controls
+
+
+def _main_values(values: Mapping[tuple[str, str], pd.DataFrame], field: Field) -> pd.DataFrame:
+    """The main metric of each query, a column per model, on the main subset."""
+    columns = {}
+    for system in sorted(field.main.items()):
+        rows = values.get(system)
+        if rows is not None and field.metric in rows:
+            rows = rows[rows["subset"] == field.subset]
+            columns[system[0]] = rows.set_index("query_id")[field.metric]
+    return pd.DataFrame(columns).rename_axis("query_id").reset_index()
+
+
+def _describe_main(
+    main: Mapping[str, pd.DataFrame], tests: pd.DataFrame
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Benchmark -> model -> its method, the main metric with its interval, and its control."""
+    above = above_control(tests)
+    content: dict[str, dict[str, dict[str, Any]]] = {}
+    for benchmark, rows in main.items():
+        for row in rows.sort_values("model").itertuples():
+            numbers = {
+                row.metric: row.value,
+                f"{row.metric}_low": row.low,
+                f"{row.metric}_high": row.high,
+                **above.get((benchmark, row.model, row.method), {}),
+            }
+            content.setdefault(benchmark, {})[row.model] = {
+                "method": row.method,
+                "subset": row.subset,
+                **{name: round(x, 6) for name, x in numbers.items() if math.isfinite(x)},
+            }
+    return content
 
 
 def _summarise(values: pd.DataFrame, main: set[System]) -> dict[str, dict[str, dict[str, float]]]:

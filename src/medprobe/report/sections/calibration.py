@@ -13,8 +13,8 @@ import pandas as pd
 
 from medprobe import metrics
 from medprobe.metrics.results import without_controls, without_sweeps
-from medprobe.metrics.significance import LEVEL
 from medprobe.metrics.splits import first_number
+from medprobe.metrics.statistics import LEVEL
 from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, paragraph, part
 from medprobe.report.figures import plots
 from medprobe.report.numbers import MISSING, cell, metric, metric_head

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import draw_counts, interval, replicate_weights
+from medprobe.metrics.resampling import draw_counts, replicate_weights, resampled_interval
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import KEYS, QUERY_KEYS, number_table, read_queries, weighted
 
@@ -196,7 +196,9 @@ def _numbers(
     for place in np.flatnonzero(is_known).tolist():
         scale = [Judgment.METRICS[place].scale]
         draws = values[1:, [place]]
-        low, high = interval(values[0, [place]], draws, confidence, units[place], scales=scale)
+        low, high = resampled_interval(
+            values[0, [place]], draws, confidence, units[place], scales=scale
+        )
         bounds[:, place] = low[0], high[0]
     deviation = np.full(len(units), np.nan)
     if len(replicate_values) > 1:

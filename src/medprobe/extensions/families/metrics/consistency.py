@@ -20,7 +20,7 @@ import pandas as pd
 from medprobe.core.answers import find_rule
 from medprobe.core.tables import ORIGINAL, lists_outranking, read_about
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.comparisons import holm, paired_test
+from medprobe.metrics.statistics import Clusters, holm, paired_test
 from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
 
 RUN: Final = ["variant", "replicate"]
@@ -203,7 +203,7 @@ def by_column(members: pd.DataFrame) -> pd.DataFrame:
 def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """Test whether a wording or kind of name changes accuracy, within families.
 
-    The paired test is that between systems (`metrics.two_way`). Replicates are averaged.
+    The paired test is that between systems (`metrics.statistics`). Replicates are averaged.
 
     Args:
         columns: as `by_column` gives them.
@@ -217,13 +217,9 @@ def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     for (variant, subset), part in columns.groupby(["variant", "subset"], sort=True):
         by_query = part.groupby(["query_id", "cluster", "answer"])["acc_at_1_change"].mean()
         change, ones = by_query.to_numpy(float), np.ones(len(by_query))
-        cluster, answer = (
-            pd.factorize(by_query.index.get_level_values(name))[0] for name in ("cluster", "answer")
-        )
-        confidence = scoring.params.confidence
-        test = paired_test(
-            change, ones, cluster, answer, level=1 - confidence, confidence=confidence
-        )
+        names = (by_query.index.get_level_values(name) for name in ("cluster", "answer"))
+        clusters = Clusters.of(*(pd.factorize(name)[0] for name in names))
+        test = paired_test(change, ones, clusters, confidence=scoring.params.confidence)
         rows.append((variant, subset, len(by_query), test.p))
     table = pd.DataFrame(rows, columns=["variant", "subset", "n", "acc_at_1_change_p"])
     family = [table["variant"], table["subset"].str.partition("/")[0]]

@@ -5,7 +5,7 @@ the prompt once and are scored by what their decoder writes (`engine.seq2seq`). 
 scored by pseudo-log-likelihood (Salazar et al., ACL 2020; `engine.masked`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,6 @@ from medprobe.backends import finder
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.core.settings import Section
-from medprobe.core.shuffling import draw_other, shuffled_name, subject_clusters
 from medprobe.core.tables import AHEAD, BenchmarkTables
 from medprobe.engine import masked, ranking
 from medprobe.engine.configuration import Head
@@ -29,10 +28,13 @@ from medprobe.engine.slots import no_tokens_error, split_prompt, too_long_error
 from medprobe.extensions.likelihood.likeliest import ranker_of
 from medprobe.extensions.likelihood.rankers import VARIANTS, Ranker, Ranking, rank_by_scores
 from medprobe.methods import Method, Task
+from medprobe.metrics.clusters import subject_clusters
+from medprobe.metrics.shuffled import draw_others, shuffled_name
 
 WRITERS: Final[tuple[Literal["causal", "seq2seq"], ...]] = ("causal", "seq2seq")
 BLOCK: Final = 512  # queries that are searched together, and that a stop loses
-OTHERS: Final = "others"  # column: answers of another query, which the prompt is asked about too
+OTHERS: Final = "others"  # column: answers of other queries, which the prompt is asked about too
+DRAWS: Final = 4  # such queries: their own answers are one of five draws then
 NamedScores = tuple[list[str], dict[str, np.ndarray]]  # names; variant → a score for each name
 
 
@@ -55,7 +57,7 @@ class Likelihood(Method):
         Under causal and encoder-decoder models, whether an answer is among the k best is proved by
         the names ahead of it, and exact. The rows of a query are then its best names up to its best
         answer; or one row without a name, where k are ahead of that. Each prompt is also asked
-        about the answers of one other query, of another cluster of names, the control `shuffled`.
+        about the answers of four other queries, of other clusters of names, the control `shuffled`.
         With `lists` the rows are the k best names, which costs some twenty times more.
 
         With `ranks`, each row also has `answer_rank`: the rank of the query's best answer among all
@@ -116,8 +118,9 @@ class Likelihood(Method):
             return tasks
         by_names: dict[frozenset[str], list[Task]] = {}
         for place, task in enumerate(tasks):
-            donors = draw_other(subject_clusters(task.queries), self.seed).tolist()
-            others = [task.queries["answers"][i] if i >= 0 else None for i in donors]
+            donors = draw_others(subject_clusters(task.queries), DRAWS, self.seed).T.tolist()
+            answers = task.queries["answers"]
+            others = [[answers[place] for place in places] for places in donors]
             tasks[place] = replace(task, queries=task.queries.assign(**{OTHERS: others}))
             by_names.setdefault(frozenset(task.candidates["name"]), []).append(tasks[place])
         if not self.is_pooled:  # to begin a block again would cost a server all its requests
@@ -157,12 +160,16 @@ class Likelihood(Method):
 
     def _search(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
         """Rows under a model that writes from left to right."""
-        own = self._answer_indices(task, names, "answers")
-        asked = [(place, False, tuple(answers)) for place, answers in enumerate(own)]
+        own = self._answer_indices(task, names, task.queries["answers"])
+        asked = [(place, "", tuple(answers)) for place, answers in enumerate(own)]
         if not self._lists(task) and OTHERS in task.queries:
-            others = self._answer_indices(task, names, OTHERS)
-            has_other = task.queries[OTHERS].notna()
-            asked += [(i, True, tuple(others[i])) for i in np.flatnonzero(has_other).tolist()]
+            places = [
+                (place, str(draw), answers)
+                for place, others in enumerate(task.queries[OTHERS])
+                for draw, answers in enumerate(others)
+            ]
+            indices = self._answer_indices(task, names, [answers for *_, answers in places])
+            asked += [(*place[:2], tuple(i)) for place, i in zip(places, indices, strict=True)]
         prompts, query_ids = (task.queries[name].tolist() for name in ("prompt", "query_id"))
         keys = [(prompts[place], answers) for place, _, answers in asked]
         label_by_key: dict[tuple[str, tuple[int, ...]], str] = {}
@@ -179,7 +186,7 @@ class Likelihood(Method):
         inputs = self.ranker.tokenize([prompt for prompt, _ in label_by_key], labels)
         rankings = self.ranker.find_likeliest(inputs, labels, aim)
         rankings_by_key = dict(zip(label_by_key, rankings, strict=True))
-        for (place, is_other, answers), key in zip(asked, keys, strict=True):
+        for (place, draw, answers), key in zip(asked, keys, strict=True):
             for variant, result in zip(VARIANTS, rankings_by_key[key], strict=False):
                 rank_columns = self._rank_columns(result.rank, names)
                 ranked = result.up_to_answer if aim.ahead else result.names
@@ -188,14 +195,14 @@ class Likelihood(Method):
                     rank_columns[AHEAD] = True
                     named_scores = named_scores or [("", 0.0)]
                 right = {names[i] for i in answers}
-                name = shuffled_name(variant) if is_other else variant
+                name = shuffled_name(variant) if draw else variant
                 for row in ranking.prediction_rows(query_ids[place], named_scores, name):
                     if aim.ahead:
                         rank_columns["hit"] = row["prediction"] in right
-                    yield {**row, **rank_columns}
+                    yield {**row, "replicate": draw, **rank_columns}
 
     def _score_by_mask(self, task: Task, names: list[str]) -> Iterator[dict[str, Any]]:
-        answers_by_query = self._answer_indices(task, names, "answers")
+        answers_by_query = self._answer_indices(task, names, task.queries["answers"])
         label_by_prompt = task.label_by_prompt
         prompts, labels = [*label_by_prompt], [*label_by_prompt.values()]
         scores = self._masked_scores(prompts, labels, names)
@@ -212,16 +219,18 @@ class Likelihood(Method):
     def _rank_columns(self, rank: int | None, names: list[str]) -> dict[str, Any]:
         return {"answer_rank": rank or len(names) + 1} if self.settings.ranks else {}
 
-    def _answer_indices(self, task: Task, names: list[str], column: str) -> list[list[int]]:
-        """For each query the indices of the names in a column, where these are needed."""
+    def _answer_indices(
+        self, task: Task, names: list[str], answers_by_query: Iterable[Iterable[str]]
+    ) -> list[list[int]]:
+        """For each query the indices of its answers among the names, where these are needed."""
         if self._lists(task) and not self.settings.ranks:
-            return [[] for _ in task.query_labels]
+            return [[] for _ in answers_by_query]
         indices_by_text: dict[str, list[int]] = {}
         for i, name in enumerate(names):
             indices_by_text.setdefault(task.normalise(name), []).append(i)
         rows = []
-        for answers in task.queries[column]:
-            texts = {task.normalise(answer) for answer in (() if answers is None else answers)}
+        for answers in answers_by_query:
+            texts = {task.normalise(answer) for answer in answers}
             rows.append(sorted(i for text in texts for i in indices_by_text.get(text, [])))
         return rows
 

@@ -2,7 +2,8 @@
 
 Subsets: `target` and `negative` hold UCM_k by relation and as `macro`, UCM_m as `micro`; `alone`
 and `full` hold acc@k for the prompt alone and behind the full real context. Their parts, such as
-`target/kind:real`, hold the means; `target/added:correct` those of the four rank changes. All are
+`target/kind:real`, hold the means; `target/added:correct` those of the four rank changes;
+`target/draw:2` those of the second draw of random contexts, of which the first counts. All are
 means within a resource first, then over resources.
 
 Source: the paper on context variance, Results; `rank_changes` defines the metrics.
@@ -18,6 +19,7 @@ import pandas as pd
 from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.splits import TIMES, bins, times_read
 from medprobe.metrics.summary import DIGITS, read_queries
+from medprobe.papers.context.benchmarks.context.steps import RANDOM
 from medprobe.papers.context.rank_changes import (
     TRIPLE,
     by_triple,
@@ -61,7 +63,11 @@ class Ucm(Scorer):
             for subset, triples in _accuracy(part, queries):
                 subsets |= _with_parts(subset, triples, partial(_accuracies, scoring), None)
             changes = rank_changes(queries, part)
-            for centre, steps in changes.groupby("centre", sort=True):
+            for centre, draws in changes.groupby("centre", sort=True):
+                steps = draws[draws["draw"] == 0]
+                for draw, drawn in draws[draws["kind"] == RANDOM].groupby("draw"):
+                    if (draws["draw"] > 0).any() and (means := _shares(scoring, drawn)):
+                        subsets[f"{centre}/draw:{draw + 1}"] = {"micro": means["micro"]}
                 subsets |= _with_parts(str(centre), steps, partial(_shares, scoring), scoring.facts)
                 for role, row in change_table(steps).iterrows():
                     means = {
@@ -81,6 +87,7 @@ class Ucm(Scorer):
         tables = []
         for variant, variant_predictions in predictions.groupby("variant", sort=True):
             changes = rank_changes(queries, variant_predictions)
+            changes = changes[changes["draw"] == 0]
             by_subset = {
                 **{str(centre): by_triple(steps) for centre, steps in changes.groupby("centre")},
                 **{name: weigh(rows) for name, rows in _accuracy(variant_predictions, queries)},

@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.core.tables import QUERY_COLUMNS, read_table
-from medprobe.metrics.significance import System
+from medprobe.metrics.pairs import System
 from medprobe.metrics.splits import first_number
 from medprobe.papers.context import drawings as ucm
 from medprobe.papers.context.drawings import ACC, CONTROL, COPY

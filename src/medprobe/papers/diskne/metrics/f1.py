@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from medprobe.core.tables import read_table
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
-from medprobe.metrics.intervals import draw_multiplicities, interval
+from medprobe.metrics.resampling import draw_multiplicities, resampled_interval
 from medprobe.metrics.splits import bins
 from medprobe.metrics.summary import number_table
 
@@ -265,7 +265,7 @@ def _numbers(
     """
     value = seeds.mean(axis=0)
     draws = np.where(np.isnan(draws), value, draws)
-    low, high = interval(value, draws, confidence, units)
+    low, high = resampled_interval(value, draws, confidence, units)
     std = seeds.std(axis=0, ddof=1) if len(seeds) > 1 else np.full(len(value), np.nan)
     table = number_table(ESTIMATES, n, value=value, low=low, high=high, std=std)
     return {metric: numbers for metric, numbers in table.items() if "value" in numbers}

@@ -33,7 +33,7 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
-from medprobe.metrics.intervals import interval, resampled_means
+from medprobe.metrics.resampling import resampled_interval, resampled_means
 from medprobe.metrics.summary import KEYS, number_table, read_queries
 
 RATED: Final = "rated"  # of a part's name
@@ -235,7 +235,7 @@ def _draws(numbers: np.ndarray, scoring: Scoring, seed: int) -> np.ndarray:
 
 def _numbers(value: float, draws: np.ndarray, n: int, scoring: Scoring) -> dict[str, float]:
     values = np.array([value])
-    low, high = interval(values, draws, scoring.params.confidence, n)
+    low, high = resampled_interval(values, draws, scoring.params.confidence, n)
     return number_table([RATED], n, value=values, low=low, high=high)[RATED]
 
 

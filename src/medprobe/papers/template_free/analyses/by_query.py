@@ -11,9 +11,9 @@ import pandas as pd
 from medprobe.core.params import Params
 from medprobe.core.tables import whole_table
 from medprobe.metrics.accuracy import values
-from medprobe.metrics.comparisons import difference_interval, holm, permutation
-from medprobe.metrics.intervals import means_of_sums, resampled_sums
+from medprobe.metrics.resampling import means_of_sums, resampled_sums
 from medprobe.metrics.results import prediction_tables
+from medprobe.metrics.statistics import Clusters, holm, paired_test
 from medprobe.metrics.summary import read_queries
 from medprobe.papers.template_free.analyses.data_sets import METHOD, DataSet
 
@@ -98,13 +98,13 @@ def paired(difference: np.ndarray, cluster: np.ndarray, params: Params) -> dict[
         cluster: of each query, a number from 0.
         params: the settings of intervals.
     """
-    sums, sizes = np.bincount(cluster, difference), np.bincount(cluster).astype(float)
-    settings = params.score
-    low, high = difference_interval(
-        sums, sizes, settings.bootstrap, settings.confidence, params.seed
+    test = paired_test(
+        difference,
+        np.ones(len(difference)),
+        Clusters.of(cluster),
+        confidence=params.score.confidence,
     )
-    value = float(sums.sum() / sizes.sum())
-    return {"difference": value, "low": low, "high": high, "p": permutation(sums)}
+    return {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p}
 
 
 def corrected(rows: list[dict[str, object]], by: list[str] | None = None) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.metrics.intervals import interval
+from medprobe.metrics.resampling import resampled_interval
 from medprobe.papers.template_free.analyses.by_query import QueryScores, corrected, paired
 from medprobe.papers.template_free.analyses.data_sets import Counted, DataSet, select_counted
 
@@ -172,7 +172,9 @@ def _numbers(
 ) -> dict[str, float]:
     """Mean displacement and tau with their intervals, within their ranges unless `signed`."""
     confidence = params.score.confidence
-    low, high = interval(draws[0], draws[1:], confidence, clusters, scales=["plain", "plain"])
+    low, high = resampled_interval(
+        draws[0], draws[1:], confidence, clusters, scales=["plain", "plain"]
+    )
     if not signed:
         low, high = np.maximum(low, [0.0, -1.0]), np.minimum(high, [np.inf, 1.0])
     return {
@@ -230,7 +232,7 @@ def compare_groups(
         about = {"name": item.data.name, "kind": item.data.kind, "domain": item.data.domain}
         draws = item.draw_means([*columns.values()], params)
         units = int(item.cluster.max()) + 1
-        low, high = interval(draws[0], draws[1:], params.score.confidence, units)
+        low, high = resampled_interval(draws[0], draws[1:], params.score.confidence, units)
         for place, name in enumerate(columns):
             numbers = {"value": draws[0, place], "low": low[place], "high": high[place]}
             means.append({**about, "group": name, "models": len(members[name]), **numbers})

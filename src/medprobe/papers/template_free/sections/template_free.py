@@ -13,7 +13,7 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.papers import MEAN, papers, published
 from medprobe.metrics import catalog
-from medprobe.metrics.significance import LEVEL
+from medprobe.metrics.statistics import LEVEL
 from medprobe.papers.template_free.analyses.analyses import analyses
 from medprobe.papers.template_free.analyses.data_sets import (
     METHOD,
@@ -127,6 +127,7 @@ def _rankings(results: PageData) -> list[Part]:
         "Do both kinds rank models alike?",
         [drawing, _table(means, formats, RANKS, **about)],
         folded("Pair by pair", [_table(moved, formats, PAIRS, **about)]),
+        _notes("section 4, ranks") if _is_real(results, "lama") else [],
     )
 
 
@@ -268,6 +269,14 @@ def _printed_mean(
             table, names = paper.tables[number], rows["model"].tolist()
             return row.values[metric], data_note(results, measured, paper, table, names)
     return nan, ""
+
+
+def _is_real(results: PageData, printed_as: str) -> bool:
+    """Whether a benchmark of this name in the papers was probed, and is not of the sample world."""
+    return any(
+        results.printed(name) == printed_as and not about.invented
+        for name, about in results.benchmarks.items()
+    )
 
 
 def _notes(*places: str) -> list[Block]:
@@ -413,7 +422,8 @@ def _lipid(results: PageData) -> list[Part]:
         for name, (formats, caption, heads) in tables.items()
         if (table := results.tables.get(f"{PREFIX}{name}")) is not None
     ]
-    return part("LIPID: entities, annotators, and who may have read it", blocks)
+    notes = _notes("section 3.2.3") if blocks and _is_real(results, "lipid") else []
+    return part("LIPID: entities, annotators, and who may have read it", blocks, notes)
 
 
 def _table(table: pd.DataFrame, formats: dict[str, str], caption: str = "", **heads: str) -> Table:

@@ -56,6 +56,9 @@ class ContextSettings(Section):
     """Documents per resource and triple, drawn."""
     max_segments: int = Field(10, gt=1)
     """Segments per context, at most."""
+    random_draws: int = Field(1, gt=0)
+    """Knowledge-random contexts per document and triple. Of several the first counts, and each draw
+    is a part such as `target/draw:2`: how stable are they?"""
     window: int = Field(300, gt=0)
     """Longest input, in words and punctuation marks. Of one that is longer than its own window a
     model reads the words around the gap."""
@@ -121,7 +124,7 @@ def tables(
     relations: dict[str, list[str]] = {"evidence": [], "dropped": []}  # the relation of each
     for evidence in _evidence(knowledge, indexes, settings, seed):
         relations["evidence"].append(evidence.relation)
-        if evidence_steps := steps(evidence, limits, seed, dropped):
+        if evidence_steps := steps(evidence, limits, seed, dropped, settings.random_draws):
             rows += evidence_steps
             used[evidence.resource, evidence.document.id] = evidence
         else:

@@ -26,6 +26,7 @@ CONTEXT_KINDS: Final[tuple[ContextKind, ...]] = (
     "knowledge-sorted",
     "knowledge-random",
 )
+RANDOM: Final = CONTEXT_KINDS[-1]
 
 
 class Mention(NamedTuple):
@@ -94,7 +95,7 @@ def layouts(kind: ContextKind, parts: Sequence[Segment], seed: str) -> list[list
     random place.
     """
     numbers = list(range(len(parts)))
-    if kind == "knowledge-random":
+    if kind == RANDOM:
         return _shuffled(numbers, random.Random(seed))
     nested = list(accumulate(([number] for number in numbers), list.__add__))
     if kind == "knowledge-sorted":
@@ -165,8 +166,10 @@ def words(passage: str) -> int:
     return sum(1 for _ in WORD.finditer(passage))
 
 
-def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) -> list[dict]:
-    """Return one row per step of eight contexts, two of each kind.
+def steps(
+    evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str], draws: int = 1
+) -> list[dict]:
+    """Return one row per step of eight contexts, two of each kind, random ones `draws` times.
 
     One is around the target, one around the negative target, which is the first incorrect entity
     that the target's context adds.
@@ -196,7 +199,8 @@ def steps(evidence: Evidence, limits: Limits, seed: int, dropped: Counter[str]) 
     rows: list[dict] = []
     for name, segments_around in (("target", parts), ("negative", negative)):
         for kind in CONTEXT_KINDS:
-            rows += _context(evidence, name, kind, segments_around, seed)
+            for draw in range(draws if kind == RANDOM else 1):
+                rows += _context(evidence, (name, kind, draw), segments_around, seed)
     return rows
 
 
@@ -239,21 +243,24 @@ def _cut(evidence: Evidence, pool: list[Mention], centre: Mention, limits: Limit
 
 
 def _context(
-    evidence: Evidence, centre: str, kind: ContextKind, parts: list[Segment], seed: int
+    evidence: Evidence, name: tuple[str, ContextKind, int], parts: list[Segment], seed: int
 ) -> Iterable[dict[str, Any]]:
-    """Rows of one context, from step 0, the prompt alone."""
-    context = evidence.digest(centre, kind)
+    """Rows of one context, from step 0, the prompt alone. `name`: its centre, kind and draw."""
+    centre, kind, draw = name
+    drawn = [str(draw)] if draw else []
+    context = evidence.digest(centre, kind, *drawn)
     target = parts[0].mention.id
     shared = {
         "relation": evidence.relation,
         "subject_id": evidence.subject_id,
         "fact_id": evidence.fact_id,
         "context_id": context,
-        "pair_id": evidence.digest(kind),
+        "pair_id": evidence.digest(kind, *drawn),
         "resource": evidence.resource,
         "document": evidence.document.id,
         "centre": centre,
         "kind": kind,
+        "draw": draw,
         "target_id": target,
     }
     held = {part.mention.id for part in parts}

@@ -131,10 +131,10 @@ def tables(
             queries, candidates, wordings, names, settings=settings.families, seed=seed
         )
     sources = counts.table([*read, *counts.by_name("", "queries", full["relation"])])
+    names = pd.concat(every).explode("answers")[["relation", "answers"]]
+    names = names.rename(columns={"answers": "name"}).drop_duplicates(ignore_index=True)
     others = {"sources": sources}
-    if sum(map(len, drawn)) < sum(map(len, every)):
-        names = pd.concat(every).explode("answers")[["relation", "answers"]]
-        names = names.rename(columns={"answers": "name"}).drop_duplicates(ignore_index=True)
+    if not keep_order or sum(map(len, drawn)) < sum(map(len, every)):  # released: a sample itself
         others[RELATION_ANSWERS] = names
     notes = {PLACES: queries[["query_id", "place"]]}
     return BenchmarkTables(queries.drop(columns="place"), candidates, notes, others)

@@ -1,4 +1,4 @@
-"""The test over subjects and answers: against loops over clusters, and what it promises."""
+"""Variance, tests and correction: against loops over clusters, and what they promise."""
 
 from pathlib import Path
 from random import Random
@@ -12,7 +12,14 @@ from scipy import stats
 
 from medprobe.core.params import ScoreParams
 from medprobe.metrics import Scoring
-from medprobe.metrics.comparisons import TwoWayTest, jackknife, paired_test
+from medprobe.metrics.statistics import (
+    Clusters,
+    PairedTest,
+    control_test,
+    holm,
+    jackknife,
+    paired_test,
+)
 from medprobe.metrics.summary import read_queries, summarise
 
 rows = st.lists(
@@ -27,8 +34,8 @@ rows = st.lists(
 ).map(lambda rows: [np.array(column) for column in zip(*rows, strict=True)])
 
 
-def result(differences: np.ndarray, weights: np.ndarray, *clusters: np.ndarray) -> TwoWayTest:
-    return paired_test(differences, weights, *clusters, level=0.05, confidence=0.95)
+def result(differences: np.ndarray, weights: np.ndarray, *clusters: np.ndarray) -> PairedTest:
+    return paired_test(differences, weights, Clusters.of(*clusters))
 
 
 def squares(shares: list[float], clusters: list[object]) -> float:
@@ -103,9 +110,10 @@ def test_neither_the_order_of_rows_nor_names_of_clusters_matter(
     random.shuffle(order)  # type: ignore[attr-defined]
     shuffled = result(*(column[order] for column in columns))
     renamed = result(differences, weights, 5 - subjects, (answers + 2) % 5)
-    expected = pytest.approx(result(*columns), nan_ok=True)
-    assert shuffled == expected
-    assert renamed == expected
+    expected = result(*columns)
+    for other in (shuffled, renamed):
+        assert other[:-1] == pytest.approx(expected[:-1], nan_ok=True)
+        assert other.untestable == expected.untestable
 
 
 @given(rows)
@@ -121,7 +129,8 @@ def test_swapped_systems_mirror_the_interval(columns: list[np.ndarray]) -> None:
 def test_subjects_and_answers_stand_alike(columns: list[np.ndarray]) -> None:
     differences, weights, subjects, answers = columns
     test = result(differences, weights, subjects, answers)
-    assert result(differences, weights, answers, subjects) == pytest.approx(test, nan_ok=True)
+    other = result(differences, weights, answers, subjects)
+    assert other[:-1] == pytest.approx(test[:-1], nan_ok=True)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=3, max_size=30).filter(lambda x: np.std(x) > 1e-3))
@@ -175,7 +184,23 @@ def test_few_answers_show_nothing() -> None:
     test = result(np.ones(200), np.ones(200), subjects, subjects % 2)
     assert (test.p, test.units, test.smallest_difference) == (1.0, 2, np.inf)
     assert np.isnan([test.low, test.high]).all()
+    assert test.untestable == "2 independent answers"
     assert result(np.ones(200), np.ones(200), subjects, subjects % 3).p > 0.05
+    assert result(np.ones(200), np.ones(200), subjects % 3, subjects).untestable.endswith(
+        "3 independent subjects"
+    )
+
+
+def test_where_all_answers_are_there_the_difference_of_few_answers_is_found() -> None:
+    """A table of thirty drugs and six classes: only other drugs could have been drawn."""
+    draw = np.random.default_rng(0)
+    found = []
+    for _ in range(100):
+        first, second = draw.random(30) < 0.7, draw.random(30) < 0.2
+        difference = first.astype(float) - second
+        found.append(result(difference, np.ones(30), np.arange(30)).p < 0.05)
+        assert not result(difference, np.ones(30), np.arange(30), np.arange(30) % 3).p < 0.05
+    assert np.mean(found) > 0.9
 
 
 def test_without_a_difference_p_is_one() -> None:
@@ -231,11 +256,9 @@ def test_the_jackknife_is_that_of_means_computed_again(columns: list[np.ndarray]
     sizes = np.array([len(group) for group in groups])[relations]
     centre = np.array([hits[group].mean() for group in groups])[relations]
     shares = ((hits - centre) / sizes / len(groups))[:, None]
-    result = jackknife(shares, relations, relations, subjects, answers)
-    resampled = squares([*shares[:, 0]], [*subjects])
-    if resampled > 1e-12:
-        both = max(by_subject, by_answer, by_subject + by_answer - by_pair)
-        assert result.widening[0] ** 2 * resampled == pytest.approx(both, abs=1e-12)
+    result = jackknife(shares, relations, relations, Clusters.of(subjects, answers))
+    both = max(by_subject, by_answer, by_subject + by_answer - by_pair)
+    assert result.deviation[0] ** 2 == pytest.approx(both, abs=1e-12)
     assert 1 <= result.freedom <= max(1, result.units - 1) + 1e-9
 
 
@@ -244,7 +267,7 @@ def test_the_degrees_of_freedom_are_of_effective_units() -> None:
         answers = np.repeat(np.arange(len(sizes)), sizes)
         subjects, relation = np.arange(len(answers)), np.repeat(relations, sizes)
         shares = np.zeros((len(answers), 1))
-        return jackknife(shares, relation, relation, subjects, answers).freedom
+        return jackknife(shares, relation, relation, Clusters.of(subjects, answers)).freedom
 
     assert freedom([5] * 12, [0] * 12) == pytest.approx(11)
     assert freedom([90, 5, 5], [0] * 3) == 1  # 1.2 effective answers
@@ -293,3 +316,81 @@ def test_answers_whose_names_end_alike_are_drawn_together(tmp_path: Path) -> Non
     table.to_parquet(tmp_path / "queries.parquet")
     drawn = read_queries(tmp_path, "subject")["answer"].tolist()
     assert drawn == ["r artery", "r artery", "r spleen", "r lung", "s artery", "s f"]
+    source = [("r", "renal artery"), ("s", "iliac artery"), ("s", "heart"), ("s", "lung")]
+    source += [("r", name) for name in names[1:]]
+    pd.DataFrame(source, columns=["relation", "name"]).to_parquet(
+        tmp_path / "relation_answers.parquet"
+    )
+    drawn = read_queries(tmp_path, "subject")["answer"].tolist()  # of r the table has all answers
+    assert drawn == [*"abcd", "s artery", "s f"]
+
+
+chances = st.lists(st.floats(0, 1), min_size=1, max_size=20)
+
+
+def test_holm_by_hand() -> None:
+    assert holm(np.array([0.01, 0.04, 0.03])).tolist() == pytest.approx([0.03, 0.06, 0.06])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1, 1]
+
+
+@given(chances)
+def test_holm_keeps_the_order_and_never_lowers(values: list[float]) -> None:
+    raw = np.array(values)
+    corrected = holm(raw)
+    assert (corrected >= raw - 1e-12).all()
+    assert (corrected <= 1).all()
+    order = np.argsort(raw, kind="stable")
+    assert (np.diff(corrected[order]) >= 0).all()
+
+
+@given(chances)
+def test_holm_is_between_bonferroni_and_benjamini_and_hochberg(values: list[float]) -> None:
+    raw = np.array(values)
+    corrected = holm(raw)
+    assert (corrected <= np.minimum(1, raw * len(raw)) + 1e-12).all()
+    assert (corrected >= stats.false_discovery_control(raw) - 1e-12).all()
+    assert corrected.min() == pytest.approx(min(1, raw.min() * len(raw)))
+
+
+def exchanged(hits: np.ndarray, expected: np.ndarray, draws: int, seed: int) -> list[np.ndarray]:
+    """The differences of each query with the list of a random other one, in two blocks."""
+    draw = np.random.default_rng(seed)
+    given = np.array([draw.permutation(len(hits)) for _ in range(draws)])
+    differences = hits[np.arange(len(hits)), given] - expected
+    return [differences[:7], differences[7:]]
+
+
+def test_the_control_test_counts_exchanges_by_a_loop() -> None:
+    draw = np.random.default_rng(3)
+    hits = (draw.random((30, 30)) < 0.2) | np.eye(30, dtype=bool)
+    expected = (hits.sum(axis=1) - 1) / 29
+    answers = np.arange(30) % 8
+    differences, drawn = 1 - expected, exchanged(hits, expected, 199, 1)
+    weights = np.where(np.arange(30) < 10, 2.0, 1.0)
+    test = control_test(differences, drawn, weights, Clusters.of(np.arange(30), answers))
+
+    def ratio(values: np.ndarray) -> float:
+        shares = [*map(float, values * weights / weights.sum())]
+        one, two = squares(shares, [*range(30)]), squares(shares, [*answers])
+        return sum(shares) / np.sqrt(max(one, two))  # pairs of both are single queries
+
+    ratios = np.array([ratio(row) for row in np.concatenate(drawn)])
+    above = (ratios >= ratio(differences) - 1e-12).sum()
+    assert test.p == pytest.approx(min(1, 2 * (1 + above) / 200))
+    assert test.difference == pytest.approx((differences * weights).sum() / weights.sum())
+    assert test.low < test.difference < test.high
+
+
+@given(rows, st.integers(0, 99))
+def test_the_control_test_and_its_interval_agree(columns: list[np.ndarray], seed: int) -> None:
+    differences, weights, subjects, answers = columns
+    draw = np.random.default_rng(seed)
+    signs = draw.choice([-1.0, 1.0], (400, len(differences)))
+    test = control_test(differences, [signs * differences], weights, Clusters.of(subjects, answers))
+    if not np.isnan(test.low) and test.difference and not 0.03 < test.p < 0.07:
+        assert (test.low > 0 or test.high < 0) == (test.p < 0.05)
+
+
+def test_without_exchanges_nothing_is_shown() -> None:
+    test = control_test(np.ones(5), [], np.ones(5), Clusters.of(np.arange(5)))
+    assert (test.p, np.isnan(test.low)) == (1.0, True)
