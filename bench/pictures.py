@@ -35,19 +35,19 @@ View = tuple[str, int, int, bool, str]  # address, width, height, dark, element 
 VIEWS: Final[dict[str, View]] = {
     "phone": (
         *("index.html#leaderboard?models=taught,untaught", 390, 844, True),
-        "#leaderboard .bars",
+        "#board .matrix",
     ),
 }
 TUTORIAL: Final[dict[str, View]] = {
-    "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#leaderboard .bars"),
+    "tutorial-leaderboard": ("reports/index.html", 1280, 800, False, "#board .matrix"),
     "tutorial-query": (
-        *("reports/queries/drugs.html#show=only-a&query=query%202", 1280, 900, False),
+        *("reports/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
         "#query table",
     ),
 }
 
 RESULTS: Final[dict[str, View]] = {
-    "results": ("reports/index.html", 1280, 610, False, "#leaderboard .bars")
+    "results": ("reports/index.html", 1280, 800, False, "#board .matrix")
 }
 
 

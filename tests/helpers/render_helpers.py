@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helpers import FIXTURES
 from medprobe.report.blocks import (
-    Answer,
     Block,
     Cell,
     Chapter,
@@ -60,14 +59,6 @@ def lines(block: Chapter | Part | Block) -> Iterator[str]:
         yield from [block.caption] if block.caption else []
         for row in (block.heads, *block.rows):
             yield f"| {' | '.join(map(cell_text, row))} |"
-    elif isinstance(block, Answer):
-        yield block.says
-        yield f"({block.benchmark}: {block.about}; from {block.left} to {block.right})"
-        for number, bar in enumerate(block.bars, 1):
-            places = ", ".join(f"{key} {place:.1f}" for key, place in bar.places.items())
-            sign = "●" if bar.known else "○"
-            yield f"{sign} {bar.model} {bar.number} [{places}] {bar.about}"
-            yield from (f"  {bar.says}{bar.end(later)}." for later in block.bars[number:])
     elif isinstance(block, Drawing | Links):
         yield f"[{block.file if isinstance(block, Drawing) else type(block).__name__.lower()}]"
     else:

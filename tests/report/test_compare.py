@@ -25,7 +25,7 @@ from medprobe.report.blocks import Block, Cell, Chapter, Links, Part, Table, dra
 from medprobe.report.numbers import format_value
 from medprobe.report.page import chapters, render
 from medprobe.report.page_data import PageData
-from medprobe.report.queries import write_page_of_benchmark
+from medprobe.report.queries import QueryJob, write_page_of_benchmark
 from medprobe.report.sections import published, statistics
 from medprobe.report.sections.models import breakdowns
 
@@ -166,17 +166,20 @@ def test_breakdowns_hold_the_numbers_of_the_table() -> None:
     assert len(read.rows) == 1
 
 
-@pytest.mark.parametrize(("invented", "text"), [(False, False), (True, False), (False, True)])
-def test_prompts_are_on_a_page_only_where_they_are_open_or_allowed(
-    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invented: bool, text: bool
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [({}, False), ({"invented": True}, False), ({"terms": "own"}, False), ({}, True)],
+)
+def test_prompts_are_on_a_page_only_where_they_are_open_or_ones_own_or_allowed(
+    reports: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, about: dict, text: bool
 ) -> None:
     monkeypatch.chdir(reports.parent)
-    replace(METADATA, invented=invented).write(tmp_path / "made_up.json")
+    replace(METADATA, **{"invented": False, **about}).write(tmp_path / "made_up.json")
     monkeypatch.setattr(places, "ABOUT", tmp_path)
     tables = sorted(places.PREDICTIONS.glob("*/*/made_up.parquet"))
-    write_page_of_benchmark(tmp_path, text, ("made_up", tables))
+    write_page_of_benchmark(tmp_path, text, QueryJob("made_up", tables))
     page = (tmp_path / "made_up.html").read_text() + (tmp_path / "made_up/0.js").read_text()
-    assert ("drug 1 might treat" in page) == ("corvin" in page) == (invented or text)
+    assert ("drug 1 might treat" in page) == ("corvin" in page) == bool(about or text)
 
 
 WHERE = {"benchmark": "facts", "model": "mine", "method": "fill_mask", "metric": "acc_at_1"}
@@ -298,17 +301,17 @@ def test_every_text_is_escaped() -> None:
     results = PageData(pd.DataFrame(columns=COMPARISON))
     page = render(results, [Chapter(name, name, [name], [Part(name, blocks)])])
     assert "<b>&'" not in page
-    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 15
+    assert page.count("&lt;b&gt;&amp;&#39;&#34;") == 14
 
 
 def test_the_chapters_of_twins(reports: Path) -> None:
     """Which model is the untaught twin is what params.yaml says."""
     tables = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
     results = PageData(*tables, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"})
-    [_, of_twins] = chapters(results)
+    [of_twins] = chapters(results)
     assert any("calibration" in name for name in drawings(of_twins.parts))
     assert "better in 0 and the untaught one in 1" in str(of_twins.parts)
-    [_, alone] = chapters(replace(results, twins={}))
+    [alone] = chapters(replace(results, twins={}))
     assert not any("calibration" in name for name in drawings(alone.parts))
 
 

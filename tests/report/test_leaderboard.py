@@ -1,127 +1,108 @@
-"""The page's first screen: what models know, and how sure that is, from made-up tables."""
+"""The page's first screen as data, from made-up tables: who is best, and what is said of it."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from itertools import combinations
 
+import numpy as np
 import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from helpers.render_helpers import check_snapshot
-from helpers.toy_project import METADATA
-from medprobe.core.tables import BASELINE
-from medprobe.metrics.baselines import MAJORITY
-from medprobe.metrics.results import COMPARISON
-from medprobe.metrics.significance import SIGNIFICANCE
-from medprobe.report.blocks import Answer
-from medprobe.report.leaderboard import Standing, leaderboard, standing
-from medprobe.report.page_data import PageData
+from helpers.made_board import board_of, page_data
+from medprobe.report.leaderboard import leaderboard, letters, title
 
-
-def row(benchmark: str, model: str, value: float, method: str = "fill_mask") -> dict[str, object]:
-    keys = (benchmark, "full", "macro", model, method, "acc_at_1")
-    rest = {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 100}
-    return {**dict.fromkeys(COMPARISON), **dict(zip(COMPARISON[:6], keys, strict=True)), **rest}
+Values = Mapping[str, Mapping[str, float]]
+LEAD: Values = {"sure": {"good": 0.9, "fair": 0.5, "poor": 0.4}}
 
 
-def compared(benchmark: str, a: str, b: str, difference: float, p: float) -> dict[str, object]:
-    about = {
-        **{"benchmark": benchmark, "subset": "full", "metric": "acc_at_1"},
-        **{"model_a": a, "method_a": "fill_mask", "model_b": b, "method_b": "fill_mask"},
-        **{"difference": difference, "p_holm": p},
-    }
-    return {**dict.fromkeys(SIGNIFICANCE), **about}
+@pytest.mark.parametrize(
+    ("values", "apart", "above", "says"),
+    [
+        (LEAD, ["good fair", "good poor"], "good fair", "good leads on sure by 40.0 points"),
+        (LEAD, ["good poor"], "good", "good and fair tie on sure (90.0 and 50.0)"),
+        (LEAD, [], "good", "Three models tie on sure"),
+        (LEAD, ["good fair"], "", "No model is above its control on sure"),
+        ({"own": {"good": 0.9}}, [], "good", "good is above its control on own by 80.0 points"),
+        ({"own": {"good": 0.9}}, [], "", "good is not above its control on own"),
+        (
+            {"one": {"a": 0.5, "b": 0.2}, "two": {"a": 0.4, "b": 0.3}, "three": {"a": 0.4}},
+            ["a b"],
+            "a b",
+            "a leads on one by 30.0 and two by 10.0 points",  # nobody else was asked three
+        ),
+        (
+            {"one": {"a": 0.5, "b": 0.2}, "two": {"c": 0.4, "d": 0.4}},
+            ["a b"],
+            "a b c d",
+            "a leads on one by 30.0 points; c and d tie on two (40.0 and 40.0)",
+        ),
+    ],
+)
+def test_the_title_answers(values: Values, apart: list[str], above: str, says: str) -> None:
+    assert title(board_of(values, apart, above.split())) == says
 
 
-def results(rows: list[dict[str, object]], tests: list[dict[str, object]]) -> PageData:
-    names = dict.fromkeys(str(number_row["benchmark"]) for number_row in rows)
-    return PageData(
-        pd.DataFrame(rows, columns=COMPARISON),
-        pd.DataFrame(tests, columns=SIGNIFICANCE),
-        benchmarks=dict.fromkeys(names, METADATA),
-    )
+def test_the_title_follows_the_chosen_models() -> None:
+    board = board_of(LEAD, ["good fair", "good poor"], ["good", "fair"])
+    fair, good, poor = range(3)
+    assert [model["name"] for model in board["models"]] == ["fair", "good", "poor"]
+    assert title(board, [fair, poor]) == "fair and poor tie on sure (50.0 and 40.0)"
+    assert title(board, [poor]) == "poor is not above its control on sure"
+    assert title(board, [fair, good]) == "good leads on sure by 40.0 points"
 
 
-def of_facts(table_results: PageData, metric: str = "acc_at_1") -> Standing:
-    best_standing = standing(table_results, "facts", "full", metric)
-    assert best_standing
-    return best_standing
+def test_what_no_test_could_find_is_not_called_a_tie() -> None:
+    board = board_of(LEAD, [], ["good"], untestable="4 independent answers")
+    assert title(board) == "Models cannot be compared on sure (4 independent answers)"
+    column = board["benchmarks"][0]
+    assert {test[5] for test in column["tests"]} == {"4 independent answers"}
+    assert column["cells"][0]["state"] == "untestable"
+    assert "cannot be tested: 4 independent answers" in column["cells"][0]["about"]
 
 
-def test_the_first_screen() -> None:
-    """`sure`: a clear lead; `close`: none, and no model above its control; `split`: the next model
-    by another method, and no control; `equal`: a tie; `copied`: the best model is no better than
-    its control, and the next one is. `sure` and `close` have a majority baseline."""
-    copy, shuffled = {"method_b": "fill_mask:copy"}, {"method_b": "fill_mask:shuffled"}
-    rows = [
-        *(row("sure", name, x) for name, x in (("good", 0.9), ("fair", 0.5), ("poor", 0.4))),
-        *(row("close", "fair", 0.31), row("close", "good", 0.3)),
-        *(row("split", "good", 0.9), row("split", "poor", 0.4)),
-        row("split", "other", 0.89, "likelihood"),
-        *(row("equal", "good", 0.5), row("equal", "other", 0.5, "likelihood")),
-        *(row("copied", "good", 0.5), row("copied", "fair", 0.3)),
-        row("copied", "good", 0.45, "fill_mask:copy"),
-        row("copied", "fair", 0.1, "fill_mask:copy"),
-        *(row("sure", name, 0.02, "fill_mask:shuffled") for name in ("good", "fair")),
-        *(row("close", name, 0.28, "fill_mask:shuffled") for name in ("good", "fair")),
-    ]
-    tests = [
-        compared("sure", "fair", "good", -0.4, 1e-6),
-        compared("sure", "good", "poor", 0.5, 1e-6),
-        compared("sure", "fair", "poor", 0.1, 0.4),
-        compared("close", "fair", "good", 0.01, 0.9),
-        compared("split", "good", "poor", 0.5, 1e-6),
-        compared("copied", "good", "fair", 0.2, 0.01),
-        {**compared("copied", "good", "good", 0.05, 0.2), **copy},
-        {**compared("copied", "fair", "fair", 0.2, 0.01), **copy},
-        {**compared("sure", "good", "good", 0.88, 1e-6), **shuffled},
-        {**compared("sure", "fair", "fair", 0.48, 1e-6), **shuffled},
-        {**compared("close", "fair", "fair", 0.03, 0.3), **shuffled},
-        {**compared("close", "good", "good", 0.02, 0.4), **shuffled},
-    ]
-    of_baseline = [row("sure", BASELINE, 0.25, MAJORITY), row("close", BASELINE, 0.4, MAJORITY)]
-    table_results = replace(
-        results(rows, tests),
-        baselines=pd.DataFrame(of_baseline, columns=COMPARISON),
-        twins={"fair": "good"},
-        invented=frozenset({"good", "fair", "another"}),
-    )
-    check_snapshot("leaderboard", leaderboard(table_results))
+def test_cells_say_where_a_model_stands_to_its_control_and_blanks_who_was_not_asked() -> None:
+    values = {"a": {"up": 0.5, "flat": 0.12}, "b": {"up": 0.4}}
+    board = leaderboard(page_data(values, [], ["up"], below=["flat"]))
+    a, b = board["benchmarks"]
+    flat, up = a["cells"]
+    assert (up["text"], up["value"], up["control"], up["gain"]) == ("50.0", 50.0, 10.0, 40.0)
+    assert (up["state"], flat["state"]) == ("above", "below")
+    assert up["about"].splitlines()[1] == "its answers to other subjects: 10.0"
+    assert b["cells"][0] is None and b["name"] == "b"
 
 
-def test_where_low_is_good_the_lowest_leads() -> None:
-    rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
-    table_results = results([{**number_row, "metric": "perplexity"} for number_row in rows], [])
-    assert of_facts(table_results, "perplexity").best["model"] == "other"
+def test_where_low_is_good_the_lowest_leads_and_has_no_place_on_the_scale() -> None:
+    values = {"texts": {"a": 30.0, "b": 20.0}}
+    board = leaderboard(page_data(values, ["a b"], [], below=["a", "b"], metric="perplexity"))
+    [column] = board["benchmarks"]
+    assert [cell["place"] for cell in column["cells"]] == [1, 0]
+    assert not column["share"]
+    assert title(board) == "b leads on texts"
 
 
-def test_controls_sweeps_and_shorter_lists_of_names_do_not_lead() -> None:
-    rows = [row("facts", "one", 0.5), row("facts", "other", 0.4)]
-    rows += [row("facts", "other", 0.9, "fill_mask:always-true")]
-    rows += [row("facts", "other", 0.8, "fill_mask:step-40")]
-    rows += [row("facts", "other", 0.7, "mask_average:relation")]
-    facts_standing = of_facts(results(rows, []))
-    assert facts_standing.rows["model"].tolist() == ["one", "other"]
-    assert facts_standing.rows["value"].tolist() == [0.5, 0.4]
+@given(st.integers(2, 9), st.integers(0, 2**36 - 1))
+def test_models_share_a_letter_if_and_only_if_they_cannot_be_told_apart(n: int, bits: int) -> None:
+    different = np.zeros((n, n), bool)
+    for place, pair in enumerate(combinations(range(n), 2)):
+        different[pair] = different[pair[::-1]] = bits >> place & 1
+    groups = [spelt(text) for text in letters(different)]
+    for i, j in combinations(range(n), 2):
+        assert bool(groups[i] & groups[j]) != different[i, j]
 
 
-def test_one_model_leads_nobody_and_no_numbers_give_no_chapter() -> None:
-    [chapter] = leaderboard(results([row("facts", "one", 0.5)], []))
-    [found] = chapter.parts[0].blocks
-    assert isinstance(found, Answer)
-    assert found.says == "`one` is not tested against a control on `facts`, by `fill_mask`."
-    assert leaderboard(results([], [])) == []
+def spelt(text: str) -> set[str]:
+    """The letters of `ac–f`."""
+    found: set[str] = set()
+    for place, letter in enumerate(text):
+        if letter == "–":
+            found |= set(map(chr, range(ord(text[place - 1]), ord(text[place + 1]))))
+        else:
+            found.add(letter)
+    return found
 
 
-def test_lower_values_are_called_better_where_they_are() -> None:
-    numbers = (
-        ("fill_mask", "one", 3.0),
-        ("fill_mask:shuffled", "one", 9.0),
-        ("fill_mask", "b", 2.0),
-    )
-    rows = [row("facts", name, value, method) for method, name, value in numbers]
-    test = compared("facts", "one", "one", -6.0, 0.01) | {"method_b": "fill_mask:shuffled"}
-    tables = ([entry | {"metric": "names_ahead"} for entry in part] for part in (rows, [test]))
-    [found] = leaderboard(results(*tables))[0].parts[0].blocks
-    assert isinstance(found, Answer)
-    assert found.says == (
-        "`one` is significantly better than its answers to other subjects on `facts`, by "
-        "`fill_mask`; `b` scores better, but is not significantly better than its control."
-    )
+def test_no_numbers_give_no_first_screen() -> None:
+    board = leaderboard(page_data({}, [], []))
+    assert board["benchmarks"] == [] and title(board) == ""
+    assert isinstance(board["models"], list) and pd.DataFrame(board["models"]).empty

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from helpers import made_board
 from helpers.render_helpers import check_snapshot, lines
 from helpers.tested import made_tests
 from helpers.toy_project import METADATA
@@ -16,8 +17,6 @@ from medprobe.metrics import Scoring, catalog
 from medprobe.metrics.results import COMPARISON, to_rows, without_repeats
 from medprobe.metrics.significance import SIGNIFICANCE
 from medprobe.metrics.summary import summarise
-from medprobe.report import leaderboard, verdicts
-from medprobe.report.leaderboard import Standing, standing
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import differences, models
 
@@ -43,6 +42,7 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
     provenance = {
         "comparison": pd.DataFrame(rows, columns=COMPARISON),
         "significance": made_tests(systems, metric),
+        "main": {("facts", model): method for model, method in [*systems][::-1]},
         "benchmarks": {"facts": metadata},
     }
     return PageData(**{**provenance, **about})  # type: ignore[arg-type]
@@ -50,12 +50,6 @@ def results(systems: Mapping[System, pd.DataFrame], metric: str, **about: object
 
 def hits(right: int, of: int) -> list[float]:
     return [1.0] * right + [0.0] * (of - right)
-
-
-def best(page_results: PageData, metric: str = "acc_at_1", subset: str = "full") -> Standing:
-    best_standing = standing(page_results, "facts", subset, metric)
-    assert best_standing
-    return best_standing
 
 
 def counted(answers: int) -> dict[str, pd.DataFrame]:
@@ -99,28 +93,6 @@ def test_the_sections_of_a_benchmark() -> None:
     )
 
 
-def test_a_baseline_is_in_the_same_metric_tested_or_not() -> None:
-    """There are no tests; the control that says yes to everything has a value in the metric."""
-    systems = {("one", "x"): hits(6, 10), ("one", "x:always-true"): hits(9, 10)}
-    tables = {key: values(x, "acc_at_1_by_answer") for key, x in systems.items()}
-    untested = pd.DataFrame(columns=SIGNIFICANCE)
-    page_results = results(tables, "acc_at_1_by_answer", significance=untested)
-    control = verdicts.control(page_results, best(page_results, "acc_at_1_by_answer").best)
-    assert control
-    assert (control.name, control.value, control.evidence) == (
-        "always saying true",
-        0.9,
-        "not tested",
-    )
-    assert not control.beaten and control.mark == ""
-
-
-def test_one_model_alone_is_compared_with_nobody() -> None:
-    page_results = results({("one", "x"): values(hits(3, 9), "acc_at_1")}, "acc_at_1")
-    assert not best(page_results).rival(best(page_results).best)
-    assert differences.section(page_results, "facts") == []
-
-
 def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     """Answers are counted by the benchmark's rule; a relation ranks the names of its type."""
     names = [("Gout", "treats"), ("gout", "treats"), ("flu", "treats"), ("rash", "causes")]
@@ -142,38 +114,6 @@ def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     assert table.loc["all", "chance_at_1"] == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
-def test_what_is_no_common_quantity_is_not_compared() -> None:
-    tables = {(m, "perplexity"): values([2.0, 3, 4], "perplexity") for m in ("mlm", "gpt")}
-    kinds = {"mlm": "masked", "gpt": "causal"}
-    tested = made_tests(tables, "perplexity", kinds=kinds)
-    page_results = results(tables, "perplexity", significance=tested)
-    found = best(page_results, "perplexity")
-    assert found.rival(found.best) is None
-    page_lines = [line for part in models.section(page_results, "facts") for line in lines(part)]
-    assert not any("best model" in line for line in page_lines)
-
-
-def test_answers_to_other_subjects_are_the_control_and_else_the_strongest() -> None:
-    systems = {("a", "x"): hits(10, 10), ("a", "x:copy"): hits(1, 10)}
-    systems |= {("a", "x:always-true"): hits(3, 10), ("a", "x:shuffled"): hits(2, 10)}
-    for value, beaten in ((0.2, True), (0.3, True)):
-        tables = {key: values(x, "acc_at_10") for key, x in systems.items()}
-        page_results = results(tables, "acc_at_10")
-        control = verdicts.control(page_results, best(page_results, "acc_at_10").best)
-        assert control and (control.value, control.beaten) == (value, beaten)
-        systems.pop(("a", "x:shuffled"), None)
-
-
-def test_baselines_orient_and_are_not_tested() -> None:
-    page_results = results({("a", "x"): values(hits(3, 10), "acc_at_1")}, "acc_at_1")
-    majority = page_results.comparison.assign(model="baseline", method="majority", value=0.25)
-    page_results = replace(page_results, baselines=majority)
-    found = best(page_results)
-    assert verdicts.control(page_results, found.best) is None
-    assert verdicts.baselines(page_results, found.best) == {"the majority baseline": 0.25}
-    assert "| 25.0 |" in "".join(lines(leaderboard.table("", [("", found, found.best)])))
-
-
 def test_what_repeats_another_variant_digit_for_digit_is_shown_once() -> None:
     """`x:same` repeats `x` for both models, `x:once` for one of them; `y` is another method."""
     right = {("one", "x"): 5, ("two", "x"): 3, ("one", "x:same"): 5, ("two", "x:same"): 3}
@@ -184,3 +124,29 @@ def test_what_repeats_another_variant_digit_for_digit_is_shown_once() -> None:
     text = "".join(line for part in models.section(page_results, "facts") for line in lines(part))
     assert "digit for digit the same as another variant: x:same." in text
     assert "| one | x |" in text and "| one | x:same |" not in text
+
+
+def test_the_main_results_stand_beside_their_controls_letters_and_baselines() -> None:
+    page_data = made_board.page_data({"facts": {"a": 0.5, "b": 0.3}}, ["a b"], ["a"])
+    macro = page_data.comparison
+    blind = macro.assign(subset="full/letters:blind", value=0.4)
+    majority = macro.head(1).assign(model="baseline", method="majority", value=0.25)
+    letters = page_data.significance.query("family == 'controls'").assign(
+        family="letters", model_b="baseline", method_b="letters"
+    )
+    tests = pd.concat([page_data.significance, letters])
+    results_of_letters = replace(
+        page_data,
+        comparison=pd.concat([macro, blind]),
+        baselines=majority,
+        significance=tests,
+    )
+    [table, *_] = models.section(results_of_letters, "facts")[0].blocks
+    [caption, head, first, second] = lines(table)
+    assert "not tested: the majority baseline 25.0 %" in caption
+    assert head.endswith(
+        "| control: its answers to other subjects | above it | corrected p | letters | "
+        "above them | where letters do not find it |"
+    )
+    assert "| 10.0 | +40.0  [+35.0, +45.0] | 0.001 | 10.0 |" in first
+    assert "| +20.0  [+15.0, +25.0] | 0.4 |" in second and "| 40.0  [" in second

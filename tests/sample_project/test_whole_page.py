@@ -21,6 +21,10 @@ def test_the_chapters_of_twins(tmp_path: Path, tiny_model: FolderOf) -> None:
     rows, tests = (pd.read_csv(reports / f"{name}.csv") for name in ("comparison", "significance"))
     models = rows[rows["model"] != BASELINE]
     results = PageData(
-        models, tests, benchmarks={"made_up": METADATA}, twins={"taught": "untaught"}
+        models,
+        tests,
+        benchmarks={"made_up": METADATA},
+        twins={"taught": "untaught"},
+        main={("made_up", name): "contrastive" for name in ("taught", "untaught")},
     )
     check_snapshot("twins", chapters(results))

@@ -30,8 +30,8 @@ from medprobe.core.tables import (
     DISTRACTOR,
     FAMILIES,
     ORIGINAL,
-    OWN_TABLE,
     PLACES,
+    RELATION_ANSWERS,
     SLOT,
     BenchmarkTables,
 )
@@ -45,6 +45,7 @@ METADATA = Metadata(
     citation="your own",
     licence="that of the table",
     sources=("tables",),
+    terms="own",
     primary_metric="acc_at_1",
     cluster="subject_id",
 )
@@ -193,7 +194,9 @@ def tables(
     if spaces:
         pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
-    return BenchmarkTables(queries, candidates, notes, others, normalise, builder=OWN_TABLE)
+    answers = queries.explode("answers")[["relation", "answers"]].drop_duplicates(ignore_index=True)
+    others[RELATION_ANSWERS] = answers.rename(columns={"answers": "name"})
+    return BenchmarkTables(queries, candidates, notes, others, normalise=normalise)
 
 
 def _joined(places: list[str]) -> str:

@@ -193,7 +193,7 @@ def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:
     for _, row in rows.iterrows():
         is_system = row["model"] != BASELINE and not is_control(row["method"])
         own = control(tables, row) if is_system else None
-        unbeaten.append(own is not None and own.clear is not None and not own.beaten)
+        unbeaten.append(own is not None and own.state in ("not", "below"))
     return pd.Series(unbeaten, index=rows.index)
 
 

@@ -11,11 +11,11 @@ from medprobe.core.errors import BadInput
 
 @main.command(
     epilog=example(
-        "medprobe run ~/models/my-bert gpt2 --benchmark facts.csv --prompts prompts.csv",
+        "medprobe run ~/models/my-bert --benchmark facts.csv --method fill_mask",
         "medprobe run taught --benchmark medlama --method mask_average --limit 100",
     )
 )
-@click.argument("models", nargs=-1, required=True, shell_complete=group.models)
+@click.argument("model", shell_complete=group.models)
 @click.option(
     "--benchmark",
     required=True,
@@ -37,7 +37,7 @@ from medprobe.core.errors import BadInput
 @click.option("--all", "every", is_flag=True, help="Print all metrics, by parts of subsets too.")
 @json_option
 def run(
-    models: tuple[str, ...],
+    model: str,
     benchmark: str,
     method: str | None,
     *,
@@ -47,26 +47,24 @@ def run(
     every: bool,
     as_json: bool,
 ) -> None:
-    """Probe models at once, without DVC, and compare them. Nothing is recorded.
+    """Probe a model at once, without DVC. Nothing is recorded.
 
     A model of the hub, a folder and a file of facts need no project.
 
     \b
-    MODELS  models of params.yaml or of the hub, checkpoints' folders, or .gguf files
+    MODEL  a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
     """
     from medprobe.cli.ask import check_benchmark, check_model, check_path
-    from medprobe.cli.run import run as probe
+    from medprobe.cli.ask import run as probe
 
-    needs_project = [*map(check_model, models), check_benchmark(benchmark)]
+    needs_project = [check_model(model), check_benchmark(benchmark)]
     if prompts:
         check_path(prompts, "--prompts")
     if out and out.suffix != ".parquet":
         raise BadInput(out, "predictions are saved as parquet", "end the name in .parquet")
     params = load_params(required=any(needs_project))
     printed = {"every": every, "as_json": as_json}
-    if out and len(models) > 1:
-        raise BadInput("--out", "predictions of several models", "run one model at a time")
-    probe(models, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
+    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
 
 @main.command(

@@ -26,7 +26,7 @@ SLOT: Final = "[Y]"
 BLANK: Final = "____"  # shown to people in place of the slot
 ABOUT: Final = "about.json"  # in a benchmark's folder: its builder and its rule for answers
 PLACES: Final = "places"  # a note of a builder: file and line of each query, `query_id, place`
-Terms = Literal["open", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
+Terms = Literal["open", "own", "umls", "physionet", "unknown"]  # of use; unknown: others' rights
 SCORER: Final = b"medprobe.metric"  # key in a prediction table's file: what scores it
 REFUSAL: Final = b"medprobe.not_asked"  # key in one without rows: why the model was not asked
 
@@ -45,7 +45,6 @@ FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other 
 MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
-OWN_TABLE: Final = "table"  # the builder of tables of one's own
 RELATION_ANSWERS: Final = "relation_answers"  # a table `relation, name`: of a drawn one's source
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
 BASELINE: Final = "baseline"  # the model of predictions that do not depend on subjects

@@ -57,54 +57,6 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A model's line in the drawing of an answer.
-
-    Attributes:
-        model: its name.
-        number: its value.
-        evidence: the p of the test against its control, or why there is none.
-        about: its method, interval, control and baselines.
-        known: whether it is shown to be above its control.
-        places: of `value`, `low`, `high`, `control` and `majority`, in per cent of the width.
-        says: the start of the sentence, if this model comes first.
-        after: the end of another model's sentence, if this one comes next.
-        beside: its own end where it is another, by the model that comes next, or "" for any.
-    """
-
-    model: str
-    number: str
-    evidence: str
-    about: str
-    known: bool
-    places: Mapping[str, float]
-    says: str
-    after: str
-    beside: Mapping[str, str]
-
-    def end(self, second: "Bar") -> str:
-        """The end of the sentence, if this model comes first and the other one next."""
-        return self.beside.get("", self.beside.get(second.model, second.after))
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A sentence about a benchmark's first two models, and a drawing of all of them."""
-
-    benchmark: str
-    about: str  # what the numbers are
-    left: str  # the numbers at the ends of the axis
-    right: str
-    bars: Sequence[Bar]  # the best first
-
-    @property
-    def says(self) -> str:
-        """The sentence; the page writes it anew from the same words for a choice of models."""
-        first, *others = self.bars
-        return first.says + (first.end(others[0]) if others else "") + "."
-
-
-@dataclass(frozen=True)
 class Paragraph:
     """Some sentences."""
 
@@ -149,7 +101,7 @@ class Part:
     blocks: "Sequence[Block]"
 
 
-Block = Table | Drawing | Answer | Paragraph | Tag | Links | Folded | Choice
+Block = Table | Drawing | Paragraph | Tag | Links | Folded | Choice
 
 
 @dataclass(frozen=True)

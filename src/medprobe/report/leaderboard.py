@@ -1,339 +1,260 @@
-"""The first screen: what is known of each benchmark, by which model, and how sure that is.
+"""The first screen as plain data: which model is best on what, by how much, and how sure that is.
 
-A benchmark has one sentence and one drawing. A table has the numbers of all of them.
+`page/leaderboard.js` draws it for all models, or for those that a reader chooses. `title` is the
+sentence above it; the script has the same rule, since it has to follow the choice.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from math import ceil
-from typing import Final
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
-from medprobe.metrics.baselines import MAJORITY
-from medprobe.report.blocks import Answer, Bar, Block, Cell, Chapter, Part, Table, folded, paragraph
-from medprobe.report.figures.plots import wrapped
+from medprobe.metrics.results import select
+from medprobe.metrics.significance import MAIN
+from medprobe.metrics.statistics import LEVEL
 from medprobe.report.numbers import (
-    MISSING,
-    cell,
     format_difference,
     format_interval,
     format_without_unit,
     metric,
-    metric_head,
 )
-from medprobe.report.page_data import PageData
-from medprobe.report.verdicts import (
-    MARK,
-    TITLES,
-    Control,
-    Verdict,
-    baselines,
-    control,
-    difference,
-    verdict,
-)
+from medprobe.report.page_data import Overlap, PageData
+from medprobe.report.verdicts import Control, as_verdict, control
 
-STEP: Final = 20  # an axis of shares ends at a multiple of one in so many
-LEGEND: Final = (
-    "Values are means over relations (macro), with intervals in brackets; no interval is given for "
-    "fewer than three units, or if resampling changes nothing. The control of a ranking is the "
-    "model's own answers to other subjects of the relation, whose names end in another word. The "
-    "difference is what the subject contributes. Other metrics have controls of their own, such as "
-    "always saying true. The majority baseline is each relation's best constant list of "
-    "answers. It has seen the labels, which the model has not, so a model below it may still know "
-    "facts; it is not tested. Differences are those of the tests, in points for shares, with the "
-    f"corrected p. {MARK} not significant. Models are tested against each other under one method. "
-    "Each model is shown under its best method among those significantly above their control, "
-    "which favours models with many methods."
-)
-HEADS: Final = (
-    "model",
-    "value",
-    "control",
-    "above it",
-    "majority baseline",
-    "above the next model",
-)
+Board = dict[str, Any]
+"""`models`: name and kind. `benchmarks`: the columns, see `_column`. Numbers of shares are points
+from 0 to 100, with one digit, so that both languages print them alike."""
+Column = dict[str, Any]
+
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+NUMBERS: Final = ("three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-@dataclass(frozen=True)
-class Standing:
-    """The systems of a benchmark, subset and metric."""
+def leaderboard(results: PageData) -> Board:
+    """The first screen; without benchmarks where there are no main results."""
+    asked = {model for _, model in results.main}
+    models = [model for model in results.models if model in asked]
+    kinds = {name: kind for kind, of in results.params.models.by_kind().items() for name in of}
+    columns = [_column(results, name, models) for name in results.benchmarks]
+    columns = [column for column in columns if any(column["cells"])]
+    columns.sort(key=lambda column: (not column["share"], -sum(map(bool, column["cells"]))))
+    return {
+        "models": [{"name": name, "kind": kinds.get(name, "")} for name in models],
+        "benchmarks": columns,
+        "synthetic": sorted({*models} & results.invented),
+    }
 
-    results: PageData
-    benchmark: str
-    subset: str
-    metric: str
-    rows: pd.DataFrame  # of all comparable systems, best first
 
-    @property
-    def best(self) -> pd.Series:
-        """The row of the best system."""
-        return self.rows.iloc[0]
+def _column(results: PageData, benchmark: str, models: Sequence[str]) -> Column:
+    """A benchmark: what its numbers are, a cell per model (None: not asked), and tests of pairs.
 
-    @property
-    def lower(self) -> bool:
-        """Whether lower values are better."""
-        return metric(self.metric).better_on(self.subset) == "lower"
+    A test is `[a, b, difference, low, high, state, smallest, relations, parts]`: the numbers of the
+    models, a < b; the difference a - b; 1 if it is significant, 0 if not, or why nothing could be;
+    the smallest difference that would be found; those of relations, `[name, difference, low,
+    high]`; and how many queries only a, both, only b and neither have right.
+    """
+    subset, name = results.main_subset(benchmark), results.primary(benchmark)
+    about, lower = metric(name), metric(name).better_on(subset) == "lower"
+    rows = results.main_rows(benchmark)
+    order = [*rows["model"]]
+    tests = _tests(results, benchmark, subset, name, models)
+    different = np.zeros((len(order), len(order)), bool)
+    for a, b, _, _, _, state, *_ in tests:
+        pair = [order.index(models[a]), order.index(models[b])]
+        different[pair, pair[::-1]] = state == 1
+    shared = dict(zip(order, letters(different) if tests else [""] * len(order), strict=True))
+    cells = {
+        row["model"]: {
+            **_cell(row, control(results, row), lower=lower),
+            "place": order.index(row["model"]),
+            "letters": shared[row["model"]],
+        }
+        for _, row in rows.iterrows()
+    }
+    page = results.query_pages.get(benchmark)
+    return {
+        "name": benchmark,
+        "metric": about.title,
+        "queries": max((cell["n"] for cell in cells.values()), default=0),
+        "share": about.in_per_cent,
+        "lower": lower,
+        "subset": subset,
+        "k": name.removeprefix("acc_at_") if name.startswith("acc_at_") else "",
+        "page": bool(page and page.exists),
+        "cells": [cells.get(model) for model in models],
+        "tests": tests,
+    }
 
-    @property
-    def better(self) -> str:
-        """What a sentence calls a better system."""
-        return "better than" if self.lower else "above"
 
-    def test(self, a: pd.Series, b: pd.Series) -> Verdict | None:
-        """The paired test of two systems; None where they are not compared."""
-        tests = self.results.tests(self.benchmark, self.subset, self.metric)
-        return verdict(tests, (a["model"], a["method"]), (b["model"], b["method"]))
+def _cell(row: pd.Series, own: Control | None, *, lower: bool) -> dict[str, Any]:
+    """A main result beside its control; `state` says what the test of the two says."""
+    name, value = str(row["metric"]), row["value"]
+    text = format_without_unit(name, value)
+    interval = format_interval(name, row["low"], row["high"])
+    about = [f"{row['method']}: {text} {interval}".rstrip()]
+    cell = {"value": _number(name, value), "text": text, "n": int(np.nan_to_num(row["n"]))}
+    cell |= {"system": f"{row['model']} · {row['method']}", "state": ""}
+    if own is None:
+        return {**cell, "about": "\n".join([*about, "no tested control"])}
+    gap = own.test.difference
+    about += [
+        f"{own.name}: {format_without_unit(name, own.value)}",
+        f"difference: {format_difference(name, gap)}, {own.test.evidence}",
+    ]
+    numbers = {"control": _number(name, own.value), "gain": _number(name, -gap if lower else gap)}
+    return {**cell, **numbers, "state": own.state, "about": "\n".join(about)}
 
-    def rival(self, system: pd.Series) -> tuple[pd.Series, Verdict | None] | None:
-        """The best of the other models under the system's method that are not better, if any."""
-        later = self.rows[self.rows.index > system.name]
-        later = later[(later["method"] == system["method"]) & (later["model"] != system["model"])]
-        for _, row in later.iterrows():
-            test = self.test(system, row)
-            if test or not metric(self.metric).within_kind:  # another kind is not compared
-                return row, test
+
+def _tests(
+    results: PageData, benchmark: str, subset: str, name: str, models: Sequence[str]
+) -> list[list[Any]]:
+    """The tests of pairs of models, with what is known of each pair beside them."""
+    at = {model: number for number, model in enumerate(models)}
+    tests = select(results.all_tests(benchmark, subset, name), family=MAIN)
+    tests = tests[tests["model_a"].isin(models) & tests["model_b"].isin(models)]
+    relations: dict[tuple[int, int], list[list[Any]]] = {}
+    found: list[tuple[int, int, list[Any]]] = []
+    for _, row in tests.iterrows():
+        a, b = sorted((at[row["model_a"]], at[row["model_b"]]))
+        test = as_verdict(row, 1 if row["model_a"] == models[a] else -1)
+        numbers = [_number(name, number) for number in (test.difference, test.low, test.high)]
+        if row["relation"] != "macro":
+            title = str(row["relation"]).replace("_", " ")
+            relations.setdefault((a, b), []).append([title, *numbers])
+            continue
+        state = test.untestable or int(test.p < LEVEL)
+        smallest = _number(name, row["smallest_difference"])
+        parts = _overlap(results.overlaps.get(benchmark, {}), models[a], models[b])
+        found.append((a, b, [*numbers, state, smallest, relations.setdefault((a, b), []), parts]))
+    return [[a, b, *rest] for a, b, rest in found]
+
+
+def _overlap(overlaps: Mapping[tuple[str, str], Overlap], a: str, b: str) -> Sequence[int] | None:
+    if (b, a) in overlaps:
+        only_b, both, only_a, neither = overlaps[b, a]
+        return only_a, both, only_b, neither
+    return overlaps.get((a, b))
+
+
+def _number(name: str, value: float) -> float | None:
+    """A number as the page has it; None where there is none."""
+    if pd.isna(value) or not np.isfinite(value):
         return None
+    return round(100 * value, 1) + 0.0 if metric(name).in_per_cent else float(f"{value:.4g}")
 
 
-def standing(results: PageData, benchmark: str, subset: str, name: str) -> Standing | None:
-    """Rank the systems by a metric; None where no system has it, or it has no better direction."""
-    rows = results.rows(benchmark, subset=subset, relation="macro", metric=name)
-    rows, better = results.representatives(rows), metric(name).better_on(subset)
-    if rows.empty or better == "neither":
-        return None
-    rows = rows.sort_values("value", ascending=better == "lower", kind="stable", ignore_index=True)
-    return Standing(results, benchmark, subset, name, rows)
-
-
-def leaderboard(results: PageData) -> list[Chapter]:
-    """The chapter before all others; empty if no benchmark has numbers."""
-    rankings = [
-        ranking for name in results.benchmarks if (ranking := _first_standing(results, name))
-    ]
-    if not rankings:
-        return []
-    firsts = {ranking.benchmark: _first_by_model(ranking) for ranking in rankings}
-    rankings.sort(key=lambda ranking: _sort_key(firsts[ranking.benchmark][0]), reverse=True)
-    lines = [
-        (Cell(ranking.benchmark, note=f"{ranking.subset}, {metric_head(ranking.metric)}"), *pair)
-        for ranking in rankings
-        for pair in ((ranking, row) for row, _ in firsts[ranking.benchmark])
-    ]
-    parts = [
-        Part("", [_answer(ranking, firsts[ranking.benchmark]) for ranking in rankings]),
-        Part("All of these numbers", [table("benchmark", lines), *legend()]),
-    ]
-    return [Chapter("leaderboard", _title(firsts), [*_synthetic(results)], parts)]
-
-
-def _title(firsts: Mapping[str, list["First"]]) -> str:
-    """The answer to the page's question: the model that is above its control most often."""
-    above = Counter(
-        str(first[0]["model"]) for of in firsts.values() for first in of if _known(first)
-    )
-    if not above:
-        return "No model is significantly above its control"
-    [(model, most), *others] = above.most_common()
-    count = f"{most} of {len(firsts)} benchmarks" if len(firsts) > 1 else next(iter(firsts))
-    also = [name for name, number in others if number == most]
-    names = f"{model} and {also[0]}" if len(also) == 1 else f"{len(also) + 1} models"
-    if also:
-        return f"{names} are significantly above their control on {count}"
-    return f"{model} is significantly above its control on {count}"
-
-
-def answer(results: PageData, benchmark: str) -> list[Block]:
-    """The sentence and the drawing of a benchmark; empty if it has no numbers."""
-    ranking = _first_standing(results, benchmark)
-    return [_answer(ranking, _first_by_model(ranking)), *legend()] if ranking else []
-
-
-def legend() -> list[Block]:
-    """What sentences, drawings and tables mean, which opens by a click."""
-    return folded("What the numbers and marks mean", paragraph(LEGEND))
-
-
-def table(head: str, lines: Iterable[tuple[str | Cell, Standing, pd.Series]]) -> Table:
-    """Show systems beside their controls, the majority baseline and the next models.
+def letters(different: np.ndarray) -> list[str]:
+    """The compact letter display: who shares a letter cannot be told apart (Piepho 2004).
 
     Args:
-        head: what the labels are.
-        lines: a label, and a system of a standing, for each line.
+        different: whether two of them are significantly different; the best first.
+
+    Returns:
+        Letters of each, runs of them as `a–d`; empty texts where an alphabet is not enough.
+
+    >>> letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
+    ['a', 'ab', 'b']
     """
-    body = [[label, *_line(ranking, row)] for label, ranking, row in lines]
-    filled = [place for place, cells in enumerate(zip(*body, strict=True)) if {*cells} != {MISSING}]
-    heads = [head, *HEADS]
-    return Table([heads[at] for at in filled], [[line[at] for at in filled] for line in body])
-
-
-def _line(ranking: Standing, row: pd.Series) -> list[str | Cell]:
-    own, majority = control(ranking.results, row), _majority(ranking, row)
-    rival = ranking.rival(row)
+    groups = [frozenset(range(len(different)))]
+    for i, j in combinations(range(len(different)), 2):
+        if not different[i, j]:
+            continue
+        kept = [group for group in groups if not {i, j} <= group]
+        halves = [group - {one} for group in groups if {i, j} <= group for one in (i, j)]
+        for half in sorted({*halves}, key=len, reverse=True):
+            if not any(half <= group for group in kept):
+                kept.append(half)
+        groups = kept
+    groups.sort(key=sorted)
+    if len(groups) > len(LETTERS):
+        return [""] * len(different)
     return [
-        Cell(str(row["model"]), note=wrapped(str(row["method"]))),
-        _value(ranking, row),
-        *([MISSING, MISSING] if own is None else _control(ranking, own)),
-        MISSING if majority is None else cell(ranking.metric, majority),
-        _next(ranking, *rival) if rival else MISSING,
+        _runs([number for number, group in enumerate(groups) if place in group])
+        for place in range(len(different))
     ]
 
 
-def _value(ranking: Standing, row: pd.Series) -> Cell:
-    number = cell(ranking.metric, row["value"])
-    notes = [
-        format_interval(ranking.metric, row["low"], row["high"]) or "no interval",
-        "lower is better" if ranking.lower else "",
+def _runs(numbers: Sequence[int]) -> str:
+    """Letters by their numbers, three neighbours or more as a run."""
+    text, start = "", 0
+    for place, number in enumerate(numbers):
+        if place + 1 < len(numbers) and numbers[place + 1] == number + 1:
+            continue
+        run = "".join(LETTERS[one] for one in numbers[start : place + 1])
+        text += run if len(run) < 3 else f"{run[0]}–{run[-1]}"
+        start = place + 1
+    return text
+
+
+def title(board: Board, chosen: Sequence[int] | None = None) -> str:
+    """Say which of the chosen models is best on which benchmark, and by how much.
+
+    `title` of page/leaderboard.js is the same rule; a test compares both.
+
+    Args:
+        board: the first screen.
+        chosen: the models' numbers; all of them if it is None.
+    """
+    models = [model["name"] for model in board["models"]]
+    chosen = range(len(models)) if chosen is None else chosen
+    said: dict[tuple[int, str], list[str]] = {}
+    for column in board["benchmarks"]:
+        asked = [number for number in chosen if column["cells"][number]]
+        if asked:
+            asked.sort(key=lambda number: column["cells"][number]["place"])
+            rank, start, item = _say(column, asked, models)
+            said.setdefault((rank, start), []).append(item)
+    if {rank for rank, _ in said} > {ALONE}:  # who was asked alone is compared with nobody
+        said = {key: items for key, items in said.items() if key[0] != ALONE}
+    clauses = [
+        start + _join(items) + (" points" if " by " in items[-1] else "")
+        for (_, start), items in sorted(said.items(), key=lambda entry: entry[0][0])
     ]
-    return Cell(number.text, number.sort, number.shade, "\n".join(filter(None, notes)))
+    text = "; ".join(clauses)
+    starts_with_name = any(text.startswith(f"{model} ") for model in models)
+    return text if starts_with_name else text[:1].upper() + text[1:]
 
 
-def _majority(ranking: Standing, row: pd.Series) -> float | None:
-    return baselines(ranking.results, row).get(TITLES[MAJORITY])
+LEADS, ALONE, TIES, NONE, UNTESTED = range(5)  # what is said of a benchmark, in this order
 
 
-def _control(ranking: Standing, own: Control) -> list[str | Cell]:
-    number = cell(ranking.metric, own.value)
-    gap = format_difference(ranking.metric, own.difference)
-    return [
-        Cell(number.text, number.sort, note=wrapped(own.name)),
-        Cell(f"{gap} {own.mark}".strip(), own.difference, note=own.evidence),
-    ]
+def _say(column: Column, asked: Sequence[int], models: Sequence[str]) -> tuple[int, str, str]:
+    """What is said of a benchmark, the start of the sentence, and its own part of the list."""
+    name, best = column["name"], asked[0]
+    cell = column["cells"][best]
+    states = {column["cells"][number]["state"] for number in asked}
+    if len(asked) == 1:
+        verb = {
+            "above": "is above its control",
+            "below": "is below its control",
+            "not": "is not above its control",
+        }.get(cell["state"], "cannot be tested")
+        by = f" by {cell['gain']:.1f}" if cell["state"] == "above" and column["share"] else ""
+        return ALONE, f"{models[best]} {verb} on ", name + by
+    if "above" not in states and states & {"below", "not"}:
+        return NONE, "no model is above its control on ", name
+    tests = {(test[0], test[1]): test for test in column["tests"]}
+    against = [tests.get((min(best, other), max(best, other))) for other in asked[1:]]
+    reasons = ["untested" if test is None else test[5] for test in against]
+    if untested := [reason for reason in reasons if isinstance(reason, str)]:
+        return UNTESTED, "models cannot be compared on ", f"{name} ({untested[0]})"
+    tied = [best, *(other for other, state in zip(asked[1:], reasons, strict=True) if not state)]
+    if len(tied) == 1:
+        by = f" by {abs(against[0][2]):.1f}" if column["share"] and against[0] else ""
+        return LEADS, f"{models[best]} leads on ", name + by
+    if len(tied) == 2:
+        values = " and ".join(column["cells"][number]["text"] for number in tied)
+        return TIES, f"{models[tied[0]]} and {models[tied[1]]} tie on ", f"{name} ({values})"
+    count = dict(enumerate(NUMBERS, 3)).get(len(tied), str(len(tied)))
+    return TIES, f"{count} models tie on ", name
 
 
-def _next(ranking: Standing, rival: pd.Series, test: Verdict | None) -> Cell:
-    """The difference to the next model, which is named below it."""
-    name = f"{rival['model']} {format_without_unit(ranking.metric, rival['value'])}"
-    gap = difference(ranking.metric, test)
-    if not isinstance(gap, Cell):
-        return Cell(MISSING, note=f"{name}\nnot tested")
-    return Cell(gap.text, gap.sort, note=f"{name}\n{gap.note}")
+def _join(items: Sequence[str]) -> str:
+    """A list in words.
 
-
-def _first_standing(results: PageData, benchmark: str) -> Standing | None:
-    subset, name = results.main_subset(benchmark), results.primary(benchmark)
-    return standing(results, benchmark, subset, name)
-
-
-First = tuple[pd.Series, Control | None]
-"""A model under its best method, and its control."""
-
-
-def _first_by_model(ranking: Standing) -> list[First]:
-    """Each model's best system: those that are shown to beat their control first, then others."""
-    pairs = [(row, control(ranking.results, row)) for _, row in ranking.rows.iterrows()]
-    pairs.sort(key=lambda pair: not _known(pair))
-    firsts: dict[str, First] = {}
-    for row, own in pairs:
-        firsts.setdefault(str(row["model"]), (row, own))
-    return [*firsts.values()]
-
-
-def _known(first: First) -> bool:
-    return first[1] is not None and first[1].beaten
-
-
-def _sort_key(first: First) -> tuple[bool, float]:
-    """Whether a system is shown to beat its control, and by how much."""
-    return _known(first), abs(first[1].difference) if first[1] else 0.0
-
-
-def _answer(ranking: Standing, firsts: list[First]) -> Answer:
-    left, right = _ends(ranking, firsts)
-    share, best = metric(ranking.metric).share, ranking.best
-    return Answer(
-        ranking.benchmark,
-        f"{ranking.subset}, {metric(ranking.metric).title}, {best['n']:,.0f} queries",
-        f"{100 * left:.0f} %" if share else f"{left:.3g}",
-        f"{100 * right:.0f} %" if share else f"{right:.3g}",
-        [
-            _bar(ranking, first, firsts[place + 1 :], left, right)
-            for place, first in enumerate(firsts)
-        ],
-    )
-
-
-def _ends(ranking: Standing, firsts: list[First]) -> tuple[float, float]:
-    """The numbers at the ends of the axis."""
-    numbers = [row[name] for row, _ in firsts for name in ("value", "low", "high")]
-    numbers += [own.value for _, own in firsts if own]
-    numbers += [_majority(ranking, row) or 0 for row, _ in firsts]
-    numbers = [number for number in numbers if not pd.isna(number)]
-    right = max(*numbers, 1 / STEP)
-    is_share = metric(ranking.metric).share
-    return min(0.0, *numbers), ceil(STEP * right) / STEP if is_share else right
-
-
-def _bar(ranking: Standing, first: First, others: list[First], left: float, right: float) -> Bar:
-    row, own = first
-    numbers = {name: row[name] for name in ("value", "low", "high")}
-    number = format_without_unit(ranking.metric, row["value"])
-    interval = format_interval(ranking.metric, row["low"], row["high"])
-    about = f"{row['method']}: {number} {interval}".rstrip()
-    if own:
-        numbers["control"] = own.value
-        about += f", {own.name} {format_without_unit(ranking.metric, own.value)}"
-    for title, value in baselines(ranking.results, row).items():
-        about += f", {title} {format_without_unit(ranking.metric, value)}"
-        if title == TITLES[MAJORITY]:
-            numbers["majority"] = value
-    return Bar(
-        model=str(row["model"]),
-        number=number,
-        evidence=own.evidence if own else "no control",
-        about=about,
-        known=_known(first),
-        places={
-            name: 100 * (place - left) / (right - left)
-            for name, place in numbers.items()
-            if not pd.isna(place)
-        },
-        says=_sentence_start(ranking, row, own),
-        after=f"; the next model is `{row['model']}`, by `{row['method']}`, not tested against it",
-        beside=_beside(ranking, first, others),
-    )
-
-
-def _sentence_start(ranking: Standing, row: pd.Series, own: Control | None) -> str:
-    """Where a system stands next to its control; the drawing has the numbers."""
-    model, place = f"`{row['model']}`", f"on `{ranking.benchmark}`, by `{row['method']}`"
-    if own is None or own.clear is None:
-        return f"{model} is not tested against {own.name if own else 'a control'} {place}"
-    if own.clear and not own.beaten:
-        worse = "worse than" if ranking.lower else "below"
-        return f"{model} is significantly {worse} {own.name} {place}"
-    verb = "is significantly" if own.beaten else "is not significantly"
-    return f"{model} {verb} {ranking.better} {own.name} {place}"
-
-
-def _beside(ranking: Standing, first: First, others: list[First]) -> dict[str, str]:
-    """What else is said of the models that come after the first one: of many, few are compared."""
-    own = first[1]
-    if own and own.clear is not None and not own.beaten:
-        return {"": f"; no other of these models is significantly {ranking.better} its control"}
-    ends = {str(other[0]["model"]): _sentence_end(ranking, first, other) for other in others}
-    return {model: end for model, end in ends.items() if end}
-
-
-def _sentence_end(ranking: Standing, first: First, other: First) -> str:
-    (best, _), (row, _) = first, other
-    if row["value"] == best["value"]:
-        return f"; `{row['model']}` has the same"
-    if (row["value"] < best["value"]) == ranking.lower:
-        name, verb = row["model"], "scores better, but is not significantly"
-        return f"; `{name}` {verb} {ranking.better} its control"
-    test = ranking.test(best, row)
-    if test is None:
-        return ""
-    gap = "" if test.clear else ", not significantly different"
-    return f"; the next model is `{row['model']}`{gap}"
-
-
-def _synthetic(results: PageData) -> list[str]:
-    models = sorted({*results.models} & results.invented)
-    names = "all models" if models == results.models else ", ".join(models)
-    text = f"Trained on the synthetic sample world: {names}. This says nothing about real models."
-    return [text] if models else []
+    >>> _join(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]]))

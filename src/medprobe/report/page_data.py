@@ -11,10 +11,15 @@ from medprobe.core import places
 from medprobe.core.papers import built_benchmark
 from medprobe.core.params import Params
 from medprobe.core.tables import Metadata
+from medprobe.metrics import catalog
 from medprobe.metrics import results as questions
 from medprobe.metrics.significance import SIGNIFICANCE
 
 HALF = "hypothesis-only"  # ends variants that do not see what is asked about: controls too
+
+
+Overlap = tuple[int, int, int, int]
+"""How many queries only the first of two models, both, only the second and neither have right."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,9 @@ class PageData:
     invented: frozenset[str] = frozenset()  # models that were trained on the sample world
     query_pages: dict[str, QueryPage] = field(default_factory=dict)  # by benchmark
     notes: dict[str, list[str]] = field(default_factory=dict)  # on how models were asked
+    main: dict[tuple[str, str], str] = field(default_factory=dict)  # benchmark, model -> method
+    # of the main results of two models, by benchmark
+    overlaps: dict[str, dict[tuple[str, str], Overlap]] = field(default_factory=dict)
     confidence: float = 0.95
 
     @cached_property
@@ -85,22 +93,24 @@ class PageData:
         rows = self._comparisons.get(benchmark, self.comparison.head(0))
         return questions.select(rows, **where)
 
-    @cached_property
-    def _main_variants(self) -> dict[str, set[tuple[str, str]]]:
-        return {name: questions.main_variants(rows) for name, rows in self._comparisons.items()}
+    def main_systems(self, benchmark: str) -> set[tuple[str, str]]:
+        """The models and methods of the main results on a benchmark."""
+        return {(model, method) for (of, model), method in self.main.items() if of == benchmark}
 
-    def representatives(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Select, of the rows of one benchmark, those that stand for a model under a method.
-
-        Controls are left out, and a variant that ranks other names than the benchmark's.
-        """
-        if rows.empty:
-            return rows
-        systems = self._main_variants[str(rows["benchmark"].iloc[0])]
-        return questions.comparable(questions.select_systems(rows, systems))
+    def main_rows(self, benchmark: str) -> pd.DataFrame:
+        """The main results on a benchmark, the best first."""
+        subset, name = self.main_subset(benchmark), self.primary(benchmark)
+        rows = self.rows(benchmark, subset=subset, relation="macro", metric=name)
+        rows = questions.select_systems(rows.dropna(subset="value"), self.main_systems(benchmark))
+        lower = catalog()[name].better_on(subset) == "lower"
+        return rows.sort_values(["value", "model"], ascending=[lower, True])
 
     def tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
-        """The paired tests of a metric on a subset."""
+        """The paired tests of a metric on a subset, of means over relations."""
+        return questions.select(self.all_tests(benchmark, subset, metric), relation="macro")
+
+    def all_tests(self, benchmark: str, subset: str, metric: str) -> pd.DataFrame:
+        """The same, and the differences on single relations."""
         rows = self._tests.get(benchmark, self.significance.head(0))
         return questions.select(rows, subset=subset, metric=metric)
 

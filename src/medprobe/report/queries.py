@@ -5,17 +5,18 @@ Names and prompts can be licensed. So a page has identifiers, unless the texts a
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.executor import Executor, Job
+from medprobe.core.executor import Executor, Job, in_job_order
 from medprobe.core.progress import Progress, with_progress
 from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
@@ -29,6 +30,7 @@ from medprobe.core.tables import (
 )
 from medprobe.metrics.results import is_compared
 from medprobe.report.page import environment
+from medprobe.report.page_data import Overlap
 from medprobe.report.sections import RANKED, Layout, find_sections
 
 AHEAD_NOTE: Final = (
@@ -48,8 +50,8 @@ class Answers:
     are `[id, subset, relation, subject, prompt, answers, heads]`, with heads only if they differ
     between queries. `best` has one text per system, with one letter per query: the first rank with
     a right answer (`a` is 10), `0` if there is none, `.` for a number, which is neither right nor
-    wrong, a blank without an answer. `piece` is the number of queries in one of `pieces`. The other
-    entries are from the `Layout`.
+    wrong, a blank without an answer. `piece` is the number of queries in one of `pieces`, `main`
+    the numbers of the main results, the best first. The other entries are from the `Layout`.
     """
 
     content: dict[str, Any]
@@ -96,6 +98,10 @@ class RawAnswers:
     ranked: np.ndarray  # places in `predictions`, or -1 [systems, probed queries, cells]
     hits: np.ndarray  # bool, of the same shape
 
+    def place(self, system: tuple[str, str]) -> int | None:
+        """The number of a model and its method; None if it is not among the systems."""
+        return self.systems.index([*system]) if [*system] in self.systems else None
+
     def label(self, *, text: bool) -> Answers:
         """Prepare the answers for a page.
 
@@ -114,6 +120,7 @@ class RawAnswers:
             "queries": [labels.query(row, number) for number, row in rows],
             "best": self.best,
             "piece": PIECE,
+            "main": [],
             "heads": self.layout.heads,
             "ranked": self.layout.ranked,
             "right": self.layout.verdict,
@@ -299,26 +306,75 @@ class _Labels:
         return "" if str(identifier).casefold() in self.texts else str(identifier)
 
 
+class QueryJob(NamedTuple):
+    """A query page to write."""
+
+    benchmark: str
+    tables: Sequence[Path]  # its prediction tables
+    systems: Sequence[tuple[str, str]] = ()  # the main results, the best first
+    subset: str = ""  # the main one
+    among: int = 1  # a hit is a right answer among so many
+
+
 def write_query_pages(
-    paths: Mapping[str, list[Path]], folder: Path, bar: Progress, executor: Executor, *, text: bool
-) -> None:
+    jobs: Iterable[QueryJob], folder: Path, bar: Progress, executor: Executor, *, text: bool
+) -> dict[str, dict[tuple[str, str], Overlap]]:
     """Write into `folder` the query page of each benchmark that has queries to show.
 
-    `text`: whether licensed texts may be shown.
+    Args:
+        jobs: what to write, by benchmark.
+        folder: is made.
+        bar: counts tables.
+        executor: what writes.
+        text: whether licensed texts may be shown.
+
+    Returns:
+        How many queries the main results of two models have right, by benchmark.
     """
     folder.mkdir(parents=True)
-    jobs = [Job(f"the queries of {name}", (name, tables)) for name, tables in sorted(paths.items())]
-    sizes = [len(tables) for _, tables in sorted(paths.items())]
-    for _ in with_progress(
-        executor(partial(write_page_of_benchmark, folder, text), jobs), sizes, bar
-    ):
-        pass
+    jobs = sorted(jobs, key=lambda job: job.benchmark)
+    named = [Job(f"the queries of {job.benchmark}", job) for job in jobs]
+    done = executor(partial(write_page_of_benchmark, folder, text), named)
+    sizes = [len(job.tables) for job in jobs]
+    pages = in_job_order(with_progress(done, sizes, bar))
+    return {job.benchmark: page for job, (_, page) in zip(jobs, pages, strict=True)}
 
 
-def write_page_of_benchmark(folder: Path, text: bool, benchmark: tuple[str, list[Path]]) -> None:
-    """Write the page of one benchmark, from its name and its prediction tables."""
-    name, tables = benchmark
-    if answers := read_answers(places.BENCHMARKS / name, tables):
-        is_open = Metadata.read(places.ABOUT / f"{name}.json").is_open
-        text = text or is_open
-        write(name, answers.label(text=text), folder, text=text, is_open=is_open)
+def write_page_of_benchmark(
+    folder: Path, text: bool, job: QueryJob
+) -> dict[tuple[str, str], Overlap]:
+    """Write the page of one benchmark, and return how the hits of two models overlap."""
+    answers = read_answers(places.BENCHMARKS / job.benchmark, job.tables)
+    if answers is None:
+        return {}
+    about = Metadata.read(places.ABOUT / f"{job.benchmark}.json")
+    text = text or about.is_open or about.terms == "own"
+    labelled = answers.label(text=text)
+    shown = [place for one in job.systems if (place := answers.place(one)) is not None]
+    labelled.content["main"] = shown
+    write(job.benchmark, labelled, folder, text=text, is_open=about.is_open)
+    return _overlaps(answers, job)
+
+
+def _overlaps(answers: RawAnswers, job: QueryJob) -> dict[tuple[str, str], Overlap]:
+    """How many queries of the main subset the main results of two models have right.
+
+    Empty where the page does not list the subset. Counted as the page counts.
+    """
+    inside = (answers.queries["subset"] == job.subset).to_numpy()[answers.probed]
+    best = {}
+    for system in job.systems:
+        if (place := answers.place(system)) is not None and "." not in answers.best[place]:
+            marks = np.array([*answers.best[place]])[inside]
+            rank = np.array([10 if mark == "a" else int(mark.strip() or 0) for mark in marks])
+            best[system[0]] = marks != " ", (rank > 0) & (rank <= job.among)
+    found = {}
+    for (a, (asked_a, hits_a)), (b, (asked_b, hits_b)) in combinations(best.items(), 2):
+        asked = asked_a & asked_b
+        only_a, both, only_b = (
+            int((asked & hits).sum())
+            for hits in (hits_a & ~hits_b, hits_a & hits_b, hits_b & ~hits_a)
+        )
+        if asked.any():
+            found[a, b] = only_a, both, only_b, int(asked.sum()) - only_a - both - only_b
+    return found

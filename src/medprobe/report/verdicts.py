@@ -1,20 +1,19 @@
 """What the paired tests say of two systems, and of a system and its control.
 
 The page compares by these and nothing else. The control of a ranking is the model's own answers to
-other subjects. The majority baseline, a random answer and chance orient a reader; they are not
-tested.
+other subjects. Main results have a corrected p; of other pairs there are intervals, and nothing is
+called significant.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import pandas as pd
 
-from medprobe.core.tables import BASELINE
-from medprobe.metrics import find, list_names
 from medprobe.metrics.baselines import LETTERS, MAJORITY, RANDOM_ANSWER
-from medprobe.metrics.pairs import System, controls
+from medprobe.metrics.pairs import CONTROLS as OF_CONTROLS
+from medprobe.metrics.pairs import System
 from medprobe.metrics.results import CONTROLS, select
 from medprobe.metrics.shuffled import is_shuffled
 from medprobe.metrics.significance import CHANCE
@@ -24,9 +23,9 @@ from medprobe.report.numbers import MISSING, format_difference, metric
 from medprobe.report.page_data import PageData
 
 SLIGHT: Final = 0.0005  # a share below it is not worth a line
-MARK: Final = "†"  # not significant
+MARK: Final = "†"  # may be nothing
 SIGNS: Final = (
-    f"{MARK} not significant: the paired test's p, after Holm's correction, is {LEVEL:g} or more."
+    f"{MARK} the corrected p is {LEVEL:g} or more; where none is given, the interval contains 0."
 )
 TITLES: Final = {
     CHANCE: "uniform chance",
@@ -34,28 +33,42 @@ TITLES: Final = {
     MAJORITY: "the majority baseline",
     LETTERS: "the letters of the names",
 }
-UNITS: Final = {  # what a benchmark's `Metadata.cluster` holds
-    "query_id": "clusters of names",
-    "subject_id": "clusters of names",
-    "answer_ids": "entities",
-    "target": "diseases",
-}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A paired test: the difference a - b, and its p, corrected for its family."""
+    """The difference a - b of two systems, and what the paired test says of it.
+
+    Attributes:
+        difference: a - b, over the same queries.
+        low: the lower end of its interval.
+        high: the upper end.
+        p: corrected for its family; NaN where the pair is in none that is tested.
+        untestable: why no difference could be significant; or empty.
+    """
 
     difference: float
+    low: float
+    high: float
     p: float
+    untestable: str = ""
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is significant."""
+        """Whether it is significant; of a pair that is not tested, whether its interval lacks 0."""
+        if pd.isna(self.p):
+            return bool(self.low > 0 or self.high < 0)
         return self.p < LEVEL
 
+    @property
+    def evidence(self) -> str:
+        """The p, why there can be none, or the interval alone."""
+        if self.untestable:
+            return f"cannot be tested: {self.untestable}"
+        return "" if pd.isna(self.p) else p_value(self.p)
+
     def favours(self, name: str, subset: str) -> bool:
-        """Whether a is significantly better than b by this metric on this subset."""
+        """Whether a is clearly better than b by this metric on this subset."""
         lower = metric(name).better_on(subset) == "lower"
         return self.clear and (self.difference < 0 if lower else self.difference > 0)
 
@@ -69,16 +82,23 @@ def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
         b: the other model and its method.
 
     Returns:
-        The test, with the difference a - b; None where the two are not compared.
+        The test, with the difference a - b, with a p where there is any; None where the two are
+        not compared.
     """
+    tests = tests[tests["relation"] == "macro"].sort_values("p_holm", na_position="first")
     columns = (tests[name].tolist() for name in ("model_a", "method_a", "model_b", "method_b"))
     rows = {pair: number for number, pair in enumerate(zip(*columns, strict=True))}
     for pair, sign in (((*a, *b), 1), ((*b, *a), -1)):
         if pair in rows:
-            test = tests.iloc[[rows[pair]]]
-            difference = float(test["difference"].iloc[0])
-            return Verdict(sign * difference, float(test["p_holm"].iloc[0]))
+            return as_verdict(tests.iloc[rows[pair]], sign)
     return None
+
+
+def as_verdict(row: pd.Series, sign: int = 1) -> Verdict:
+    """A row of the tests; with -1 as its sign, the difference b - a."""
+    gap, *ends = (sign * float(row[key]) for key in ("difference", "low", "high"))
+    cause = "" if pd.isna(row["untestable"]) else str(row["untestable"])  # CSV has no empty text
+    return Verdict(gap, min(ends), max(ends), float(row["p_holm"]), cause)
 
 
 def p_value(p: float) -> str:
@@ -102,39 +122,23 @@ def p_cell(p: float) -> Cell:
     return Cell(p_value(p).removeprefix("p ").removeprefix("= "), p)
 
 
-def difference(name: str, test: Verdict | None, *, clear: bool | None = None) -> str | Cell:
-    """Return a tested difference of a metric, its p below it.
-
-    It is marked if it is not significant; `clear` overrules the mark.
-    """
+def difference(name: str, test: Verdict | None) -> str | Cell:
+    """Return a difference of a metric, marked where it may be nothing; below it its interval."""
     if test is None:
         return MISSING
-    mark = "" if (test.clear if clear is None else clear) else f" {MARK}"
+    mark = "" if test.clear else f" {MARK}"
     return Cell(
         format_difference(name, test.difference) + mark,
         test.difference,
-        note="not tested" if pd.isna(test.p) else p_value(test.p),
+        note="; ".join(filter(None, [difference_interval(name, test), test.evidence])),
     )
 
 
-def units(results: PageData, benchmark: str) -> str:
-    """What chance has drawn of a benchmark, in the plural."""
-    cluster = results.benchmarks[benchmark].cluster
-    return UNITS.get(cluster, f"values of {cluster}")
-
-
-def describe_interval(results: PageData, benchmark: str, name: str) -> str:
-    """Say what the intervals of a metric are, such as `95 % Wilson intervals over diseases`."""
-    scale = {"share": "Wilson ", "log": "t-", "plain": "t-"}[metric(name).scale]
-    of = " of the logarithm" if metric(name).logarithmic else ""
-    scorers = [scorer for scorer in map(find, list_names()) if scorer.DRAWS_ANSWERS]
-    if name.endswith("_by_answer"):
-        over = "over answers"
-    elif any(name == entry.name for scorer in scorers for entry in scorer.METRICS):
-        over = f"with a two-way variance over {units(results, benchmark)} and answers"
-    else:
-        over = f"over {units(results, benchmark)}"
-    return f"{100 * results.confidence:.0f} % {scale}intervals{of} {over}"
+def difference_interval(name: str, test: Verdict) -> str:
+    """The interval of a difference in brackets; empty where there is none."""
+    if pd.isna(test.low):
+        return ""
+    return f"[{format_difference(name, test.low)}, {format_difference(name, test.high)}]"
 
 
 def chance(results: PageData, benchmark: str, subset: str, name: str) -> float | None:
@@ -152,23 +156,6 @@ def chance(results: PageData, benchmark: str, subset: str, name: str) -> float |
     return None if pd.isna(value) or value < SLIGHT else float(value)
 
 
-@dataclass(frozen=True)
-class Control:
-    """What a system reaches without what is asked of it, and whether it is shown to be better."""
-
-    name: str
-    value: float
-    beaten: bool
-    evidence: str  # the corrected p of the test, or what stands in its place
-    difference: float  # of the system to it
-    clear: bool | None  # whether the difference is significant, either way; None: not tested
-
-    @property
-    def mark(self) -> str:
-        """The sign of a difference that is not significant."""
-        return MARK if self.clear is False else ""
-
-
 def control_title(method: str) -> str:
     """Say what a control is, from its method or `<method>:<variant>`.
 
@@ -181,50 +168,45 @@ def control_title(method: str) -> str:
     return CONTROLS.get(variant) or TITLES.get(method, method)
 
 
+@dataclass(frozen=True)
+class Control:
+    """What a main result is without what is asked of it, and the test of the two."""
+
+    name: str
+    value: float
+    test: Verdict
+    state: Literal["above", "below", "not", "untestable"]  # significantly better, worse, or not
+
+
 def control(results: PageData, system: pd.Series) -> Control | None:
-    """Find the control of a system: its answers to other subjects, or the strongest one it has.
+    """Find the tested control of a main result, which is a row of the comparison of macro means."""
+    return _against(results, system, OF_CONTROLS)
 
-    Args:
-        results: the tables of the page.
-        system: a row of the comparison, of macro means.
 
-    Returns:
-        The control in the system's metric, or what guessing reaches where the metric says so. It is
-        beaten where the test says so; a guess that is not tested, where the system's interval is
-        above it. None where there is no control.
-    """
+def letters(results: PageData, system: pd.Series) -> Control | None:
+    """Find the test of a main result against the baseline that looks at the names alone."""
+    return _against(results, system, LETTERS)
+
+
+def _against(results: PageData, system: pd.Series, family: str) -> Control | None:
     benchmark, subset, name = (str(system[key]) for key in ("benchmark", "subset", "metric"))
-    lower = metric(name).better_on(subset) == "lower"
-    rows = results.rows(
-        benchmark, subset=subset, relation="macro", metric=name, model=system["model"]
-    )
-    own = (str(system["model"]), str(system["method"]))
-    of_system = [controls((own[0], str(method)), own) for method in rows["method"]]
-    compared = rows[of_system][["model", "method", "value"]].to_dict("records")
-    if (guess := metric(name).guessing) is not None:
-        compared.append({"model": BASELINE, "method": CHANCE, "value": guess})
     tests = results.tests(benchmark, subset, name)
-    found = []
-    for row in compared:
-        method = str(row["method"])
-        test = verdict(tests, (system["model"], system["method"]), (row["model"], method))
-        gap, value = float(system["value"] - row["value"]), float(row["value"])
-        beaten, evidence, clear = False, "not tested", None
-        if test is not None:
-            gap = test.difference
-        if test is not None and not pd.isna(test.p):
-            beaten, evidence, clear = test.favours(name, subset), p_value(test.p), test.clear
-        elif row["model"] == BASELINE:
-            beaten = bool(system["high"] < value if lower else system["low"] > value)
-            evidence, clear = "by the interval", beaten
-        strength = value if lower else -value
-        entry = Control(control_title(method), value, beaten, evidence, gap, clear)
-        found.append((not is_shuffled(method.partition(":")[2]), strength, entry))
-    return min(found, key=lambda entry: entry[:2])[2] if found else None
+    own = {"model_a": str(system["model"]), "method_a": str(system["method"])}
+    tests = select(tests, family=family, **own)
+    if tests.empty:
+        return None
+    row, test = tests.iloc[0], as_verdict(tests.iloc[0])
+    state: Literal["above", "below", "not", "untestable"] = "not"
+    if test.untestable:
+        state = "untestable"
+    elif test.clear:
+        state = "above" if test.favours(name, subset) else "below"
+    value = float(system["value"]) - test.difference
+    return Control(control_title(str(row["method_b"])), value, test, state)
 
 
 def baselines(results: PageData, system: pd.Series) -> dict[str, float]:
-    """Return what is reached without a model, by title: orientation.
+    """Return what is reached without a model, by title: orientation, not tested.
 
     Args:
         results: the tables of the page.
@@ -233,4 +215,5 @@ def baselines(results: PageData, system: pd.Series) -> dict[str, float]:
     keys = {key: str(system[key]) for key in ("benchmark", "subset", "metric")}
     rows = select(results.baselines, **keys, relation="macro")
     values = dict(zip(rows["method"], rows["value"], strict=True))
-    return {title: float(values[name]) for name, title in TITLES.items() if name in values}
+    named = {name: title for name, title in TITLES.items() if name != LETTERS}
+    return {title: float(values[name]) for name, title in named.items() if name in values}

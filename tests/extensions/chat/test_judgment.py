@@ -27,7 +27,7 @@ from medprobe.metrics import Scoring
 from medprobe.report.sections import calibration
 from medprobe.report.verdicts import control
 from report.test_calibration import results as calibrated
-from report.test_sentences import best, hits, results, values
+from report.test_sentences import hits, results, values
 
 NAMES = ("pain", "fever", "influenza", "SNCA")
 TEMPLATE = "{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
@@ -307,8 +307,8 @@ def test_replicates_are_averaged_and_drawn(judged) -> None:
 def test_a_coin_is_chance_for_true_and_false() -> None:
     systems = {(name, "judgment"): values(hits(6, 10), "judged_right") for name in ("a", "b")}
     page_results = results(systems, "judged_right")
-    coin = control(page_results, best(page_results, "judged_right").best)
-    assert coin and (coin.value, coin.beaten) == (0.5, False)
+    coin = control(page_results, page_results.main_rows("facts").iloc[0])
+    assert coin and (coin.value, coin.state) == (pytest.approx(0.5), "not")
 
 
 def test_calibration_goes_by_the_metrics_of_judgments() -> None:

@@ -1,5 +1,6 @@
 """Stage `compare`: all models and methods side by side, as tables, drawings and one page."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from medprobe.metrics.significance import read_tests
 from medprobe.report import benchmark_numbers, page
 from medprobe.report.page import write_page
 from medprobe.report.page_data import PageData, QueryPage
-from medprobe.report.queries import find_layout, write_query_pages
+from medprobe.report.queries import QueryJob, find_layout, write_query_pages
 from medprobe.report.sections import find_sections
 
 
@@ -49,12 +50,24 @@ def compare(
         bar.advance_to(0)
         results = read_results(params, paths)
         with replacing(out) as folder:
+            jobs = [_query_job(results, name) for name in results.benchmarks]
+            pages, text = folder / "queries", params.track.text
+            overlaps = write_query_pages(jobs, pages, bar, executor, text=text)
+            results = replace(results, overlaps=overlaps)
             runs = {name: page.collect_provenance(paths[name]) for name in results.benchmarks}
             runs = {name: table for name, table in runs.items() if len(table)}
             write_page(results, page.describe_state(), runs, folder, executor)
             _write_tables(results, folder)
-            shown, text = {name: paths[name] for name in results.benchmarks}, params.track.text
-            write_query_pages(shown, folder / "queries", bar, executor, text=text)
+
+
+def _query_job(results: PageData, benchmark: str) -> QueryJob:
+    rows = results.main_rows(benchmark)
+    systems = [*zip(rows["model"], rows["method"], strict=True)]
+    among = results.primary(benchmark).partition("acc_at_")[2]
+    subset = results.main_subset(benchmark)
+    return QueryJob(
+        benchmark, results.paths[benchmark], systems, subset, int(among) if among.isdigit() else 1
+    )
 
 
 def _write_tables(results: PageData, folder: Path) -> None:
@@ -93,10 +106,16 @@ def read_results(params: Params, paths: Mapping[str, list[Path]]) -> PageData:
         for file in ("statistics.csv", "dropped.csv")
     )
     checkpoints = [places.MODELS / name for name in models]
+    main = json.loads(places.MAIN.read_text(encoding="utf-8"))
     results = PageData(
         comparison=with_names(scores, builders, text=text),
         baselines=with_names(baselines, builders, text=text),
         significance=read_tests(),
+        main={
+            (of, model): one["method"]
+            for of, models in main.items()
+            for model, one in models.items()
+        },
         benchmarks={name: Metadata.read(places.ABOUT / f"{name}.json") for name in probed},
         builders=builders,
         statistics=statistics,

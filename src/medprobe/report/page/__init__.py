@@ -22,31 +22,43 @@ from markupsafe import Markup, escape
 from medprobe.core import dvc_records, lineage, places
 from medprobe.core.executor import Executor, Job, in_job_order, in_this_process
 from medprobe.core.tables import result_names
-from medprobe.report.blocks import Block, Chapter, Part, Table, anchor, drawings
-from medprobe.report.leaderboard import answer, leaderboard
+from medprobe.report.blocks import (
+    Block,
+    Chapter,
+    Paragraph,
+    Part,
+    Table,
+    anchor,
+    drawings,
+    folded,
+)
+from medprobe.report.leaderboard import leaderboard, title
 from medprobe.report.numbers import metric, metric_unit, table_of
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import find_sections
 
 
 def chapters(results: PageData, executor: Executor = in_this_process) -> list[Chapter]:
-    """Return all of the page but its head.
+    """Return a chapter for each benchmark, and those across them.
 
-    These are the leaderboard, a chapter for each benchmark, and those across them. The executor
-    must be of this machine.
+    The executor must be of this machine.
     """
     single = [partial(_chapter, results, benchmark) for benchmark in results.benchmarks]
-    makers = [partial(leaderboard, results), *single, partial(_across_benchmarks, results)]
+    makers = [*single, partial(_across_benchmarks, results)]
     lists = in_job_order(executor(call, [Job("a chapter", make) for make in makers]))
     return [chapter for _, chapter_list in lists for chapter in chapter_list]
 
 
 def _chapter(results: PageData, benchmark: str) -> list[Chapter]:
     about = results.benchmarks[benchmark]
-    parts = [Part("", answer(results, benchmark))]
-    parts += [part for section in find_sections() for part in section.show(results, benchmark)]
+    parts = [part for section in find_sections() for part in section.show(results, benchmark)]
     lines = [sentence(about.description), about.citation, _size(results, benchmark)]
-    lines += results.notes.get(benchmark, [])
+    notes = results.notes.get(benchmark, [])
+    if len(notes) > 1:
+        paragraphs: list[Block] = [Paragraph(note) for note in notes]
+        parts = [Part("", folded(f"{len(notes)} {_noun(notes)}", paragraphs)), *parts]
+    else:
+        lines += notes
     return [Chapter(benchmark, benchmark, [*filter(None, lines)], parts, folds=True)]
 
 
@@ -54,12 +66,19 @@ def _across_benchmarks(results: PageData) -> list[Chapter]:
     return [chapter for section in find_sections() for chapter in section.chapters(results)]
 
 
+def _noun(notes: Sequence[str]) -> str:
+    return "warnings" if all(note.startswith("Warning: ") for note in notes) else "notes"
+
+
 def render(results: PageData, page_chapters: Sequence[Chapter]) -> str:
-    """The page of these chapters as HTML. All texts are escaped."""
+    """The page of the leaderboard and these chapters as HTML. All texts are escaped."""
+    board = leaderboard(results)
     return (
         environment()
         .get_template("index.html")
         .render(
+            board=board,
+            title=title(board),
             chapters=page_chapters,
             counts=_counts(results),
             models=results.models,

@@ -21,7 +21,7 @@ document.querySelector(".skip").addEventListener("click", event => {
 // Cells are texts, numbers, elements, or {text, sort}.
 function table(heads, rows, caption) {
   const cell = value => {
-    if (value instanceof Node) return node("td", {}, value);
+    if (value instanceof Node) return value.tagName === "TD" ? value : node("td", {}, value);
     if (value !== null && typeof value === "object") {
       const td = node("td", { textContent: value.text });
       td.dataset.sort = value.sort;
@@ -91,8 +91,8 @@ document.addEventListener("click", event => {
   const at = [...head.parentElement.children].indexOf(head);
   const body = head.closest("table").tBodies[0];
   const value = row => {
-    const cell = row.cells[at];
-    return cell.dataset.sort === undefined ? cell.textContent : Number(cell.dataset.sort);
+    const { dataset: { sort, order }, textContent } = row.cells[at];
+    return sort ?? order ? Number(sort ?? order) : textContent;
   };
   const rows = [...body.rows];
   const before = head.getAttribute("aria-sort");

@@ -26,14 +26,16 @@ const named = text => text.split(/ [·/] /).map(part => part.trim()).filter(part
 const hidden = (names, models) =>
   models.length > 0 && names.length > 0 && !names.some(name => models.includes(name));
 
-// The numbers of a drawing as a table below it.
+// The numbers of a drawing as a table: beside it where it stands alone, else behind a fold.
 function numbers(figure) {
-  const fold = node("details", {}, node("summary", { textContent: "Numbers" }));
-  fold.addEventListener("toggle", () => {
-    if (!fold.open || fold.querySelector("table")) return;
-    const rows = $("title", figure).map(title => title.textContent.split("\n"));
-    fold.append(table(["series", "at", "value"], rows));
-  });
+  const rows = () => table(["series", "at", "value"],
+    $("title", figure).map(title => title.textContent.split("\n")));
+  const hasNeighbour = [figure.previousElementSibling, figure.nextElementSibling]
+    .some(other => other?.tagName === "FIGURE");
+  figure.classList.toggle("alone", !hasNeighbour);
+  const fold = node("details", { open: !hasNeighbour }, node("summary", { textContent: "Numbers" }));
+  const fill = () => { if (fold.open && !fold.querySelector("table")) fold.append(rows()); };
+  fold.addEventListener("toggle", fill);
   figure.append(fold);
 }
 $("figure").forEach(numbers);
@@ -84,36 +86,6 @@ function showModels(view, models) {
   $("tbody tr", view).forEach(row => {
     row.hidden = hidden([...row.cells].flatMap(cell => named(cell.firstChild?.textContent ?? "")), models);
   });
-  $(".answer", view).forEach(answer => showAnswer(answer, models));
-}
-
-// The bars of these models, and the sentence about the first two of them.
-function showAnswer(answer, models) {
-  const bars = $("li", answer);
-  bars.forEach(bar => { bar.hidden = hidden([bar.dataset.model], models); });
-  const [first, second] = bars.filter(bar => !bar.hidden);
-  answer.hidden = !first;
-  if (!first) return;
-  const beside = JSON.parse(first.dataset.beside);
-  const end = second ? beside[""] ?? beside[second.dataset.model] ?? second.dataset.after : "";
-  const words = `${first.dataset.says}${end}.`.split("`"); // every second one is a name
-  answer.querySelector(".says").replaceChildren(...words.map((text, at) =>
-    at % 2 ? node("code", { textContent: text }) : text));
-}
-
-// Models to compare: the first click selects one model, the next click adds another.
-const group = document.getElementById("models");
-if (allModels.length > 1) {
-  allModels.forEach(model => {
-    const button = node("button", { type: "button", textContent: model });
-    button.addEventListener("click", () => {
-      const selected = selectedModels();
-      const models = selected.includes(model)
-        ? selected.filter(name => name !== model) : [...selected, model];
-      choose("models", models.length === allModels.length ? null : models.join(","));
-    });
-    group.append(button);
-  });
 }
 
 function show() {
@@ -133,12 +105,17 @@ function show() {
   $(".parts a", open).forEach(anchor => {
     anchor.hash = link((anchor.dataset.view ??= decode(anchor.hash.slice(1))), choices);
   });
-  $(".answer a").forEach(anchor => { anchor.hash = link(anchor.textContent, modelChoice); });
-  $("button", group).forEach(button =>
-    button.setAttribute("aria-pressed", models.includes(button.textContent)));
+  const chosen = document.getElementById("chosen");
+  chosen.hidden = !models.length || view === "leaderboard";
+  if (!chosen.hidden) {
+    const all = node("button", { type: "button", textContent: "all models" });
+    all.addEventListener("click", () => choose("models", null));
+    chosen.replaceChildren(`Shown: ${models.join(", ")}`, all);
+  }
+  if (view === "leaderboard") showBoard();
   $(".choice", open).forEach(box => box.update());
-  showModels(open, models);
-  $('a[href^="queries/"]', open).forEach(anchor => {
+  if (view !== "leaderboard") showModels(open, models); // which shows the others below
+  $('a[href^="queries/"]:not([href*="show="])', open).forEach(anchor => {
     anchor.hash = models.length ? `models=${encodeURIComponent(models.join(","))}` : "";
   });
   announce(open, models);

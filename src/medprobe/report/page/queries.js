@@ -1,6 +1,6 @@
 // Two systems side by side, query by query. report/queries.py documents `content` and the pieces.
 // The selection is saved in the URL: #a=…&b=…&k=1&show=only-a&relation=…&query=…
-const { systems, ahead, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
+const { systems, main, ahead, queries, best, piece: PIECE, heads, ranked, right: RIGHT, called: CALLED } =
   data(document.getElementById("content"));
 const called = systems.map(([model, method]) => `${model} · ${method}`);
 const SHOWN = 100; // rows at first
@@ -35,19 +35,11 @@ function loadAnswers(at) {
       ({ answers: places.map(place => names[place]), hits })));
 }
 
-// The initial selection: two models under the first method that has two. These are the models that
-// the report's URL selected, if it selected any.
-const wanted = (choices().get("models") ?? "").split(",").filter(name =>
-  judged.some(at => systems[at][0] === name));
-const rankOf = at => wanted.includes(systems[at][0]) ? wanted.indexOf(systems[at][0]) : Infinity;
-const candidates = [...judged].sort((a, b) => (rankOf(a) - rankOf(b) || 0) || a - b);
-const methods = [...new Set(systems.map(([, method]) => method))];
-const pairs = methods.map(method => candidates.filter(at => systems[at][1] === method))
-  .filter(pair => pair.length > 1);
-const isWanted = pair => wanted.slice(0, 2).every((name, place) => systems[pair[place]][0] === name);
-const others = wanted.map(name => candidates.find(at => systems[at][0] === name));
-const [defaultA, defaultB = candidates.find(at => at !== defaultA) ?? defaultA] =
-  pairs.find(isWanted) ?? (wanted.length ? others : pairs[0] ?? candidates);
+// The page opens on the best main result and the next one, or on the models that the report's URL chose.
+const wanted = (choices().get("models") ?? "").split(",");
+const mainOf = name => [...main, ...judged].find(at => systems[at][0] === name);
+const [defaultA, defaultB = judged[0]] = [...new Set([...wanted.map(mainOf), ...main, ...judged])]
+  .filter(at => judged.includes(at));
 
 const controls = document.getElementById("controls");
 function select(label, key, options, first) {
@@ -108,56 +100,35 @@ function show() {
     buttons[at].setAttribute("aria-pressed", name === group);
   });
   list(members(group), a, b);
-  const compared = inside.filter(({ at }) => inBoth(at));
-  byRelation(compared.map(({ query, at }) => [query, right(a, at), right(b, at)]), a, b);
   document.getElementById("status").textContent = buttons[Object.keys(GROUPS).indexOf(group)].textContent;
   detail(queries.findIndex(query => query[0] === now.get("query")));
 }
 
-// A and B by relation, with their difference; the largest differences first.
-const relations = document.getElementById("relations");
-relations.addEventListener("toggle", () => show());
-function byRelation(rows, a, b) {
-  relations.querySelector(".scroll")?.remove();
-  if (!relations.open) return;
-  const groups = new Map();
-  rows.forEach(([query, rightA, rightB]) => {
-    const group = groups.get(query[2]) ?? { n: 0, a: 0, b: 0 };
-    group.n += 1; group.a += rightA; group.b += rightB;
-    groups.set(query[2], group);
-  });
-  const share = (count, n) => ({ text: (100 * count / n).toFixed(1), sort: count / n });
-  const lines = [...groups].map(([name, { n, a: inA, b: inB }]) => {
-    const gap = 100 * (inA - inB) / n;
-    return [name, n, share(inA, n), share(inB, n), { text: `${gap > 0 ? "+" : ""}${gap.toFixed(1)}`, sort: gap }];
-  }).sort((x, y) => Math.abs(y[4].sort) - Math.abs(x[4].sort));
-  const caption = `A: ${called[a]}. B: ${called[b]}. ${RIGHT}, per cent of the queries that both answer. `
-    + "The report tests their difference over all relations.";
-  relations.append(table(["relation", "queries", "A", "B", "A − B"], lines, caption));
-}
-
-// What a system answered, as soon as it is loaded: its first name, or the last cell of another layout.
+// What a system answered, as soon as it is loaded: its first name, or the last cell of another layout;
+// below it the rank of the first right answer. Sorted by this rank.
 function answered(system, at) {
   const text = node("span", { textContent: "…" });
+  const place = rank(system, at);
+  const cell = node("td", {}, text);
+  if (place === 1 || (place && !ranked)) text.className = "right";
+  else if (place) cell.append(node("small", { textContent: `right answer at ${place}` }));
+  cell.dataset.order = place ?? 99;
   loadAnswers(at).then(loaded => {
     text.textContent = loaded[system].answers.at(ranked ? 0 : -1) ?? "–";
   }).catch(() => { text.textContent = "file is missing"; });
-  return text;
+  return cell;
 }
 
 function list(rows, a, b) {
   const prompts = queries.some(query => query[4]);
   const about = prompts ? 4 : 3;
   const subjects = queries.some(query => query[about]) ? [prompts ? "prompt" : "subject"] : [];
-  const columns = ["query", ...subjects, CALLED.toLowerCase(),
-    ...["A", "B"].flatMap(name => [`${name} answered`, ranked ? `rank in ${name}` : name]), "relation"];
-  const mark = at => ranked || at === null ? at : "✓";
+  const columns = ["query", ...subjects, CALLED.toLowerCase(), `A: ${called[a]}`, `B: ${called[b]}`, "relation"];
   const line = ({ query, at }) => {
     const address = choices();
     address.set("query", query[0]);
     const link = node("a", { href: `#${queryString(address)}`, textContent: query[0] });
-    return [link, ...subjects.map(() => query[about]), query[5].join(", "),
-      ...[a, b].flatMap(system => [answered(system, at), mark(rank(system, at))]), query[2]];
+    return [link, ...subjects.map(() => query[about]), query[5].join(", "), answered(a, at), answered(b, at), query[2]];
   };
   const box = document.getElementById("list");
   box.replaceChildren(table(columns, rows.slice(0, SHOWN).map(line)));

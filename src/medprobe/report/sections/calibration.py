@@ -14,13 +14,12 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.metrics.results import without_controls, without_sweeps
 from medprobe.metrics.splits import first_number
-from medprobe.metrics.statistics import LEVEL
 from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, paragraph, part
 from medprobe.report.figures import plots
 from medprobe.report.numbers import MISSING, cell, metric, metric_head
 from medprobe.report.page_data import HALF, PageData
 from medprobe.report.sections import Section
-from medprobe.report.verdicts import MARK, p_value, verdict
+from medprobe.report.verdicts import MARK, verdict
 
 RANKED: Final = ("top_1", "auc", "auroc")  # without a threshold, beside metrics that have one
 NOT_COUNTED: Final = "‡"
@@ -29,7 +28,7 @@ PAIRS: Final = [
     *("value", "low", "high"),  # of the taught model
     *("untaught_value", "untaught_low", "untaught_high"),
     "higher",  # is the taught model better?
-    "p",  # of the paired test, corrected; missing where there is none
+    "clear",  # does the interval of their difference lack 0?
 ]
 TEXT: Final = (
     "A taught model has read half of the facts of the sample world, each a known number of times. "
@@ -38,8 +37,8 @@ TEXT: Final = (
     "are about equally frequent, and no model has read the same names in other facts."
 )
 CAPTION: Final = (
-    f"Macro means with intervals, over facts read and not read. {MARK} not significant: the paired "
-    f"test's corrected p is {LEVEL:g} or more, or where there is no test the intervals overlap. "
+    f"Macro means with intervals, over facts read and not read. {MARK} the interval of "
+    "the difference contains 0, or where there is none the intervals overlap. "
     f"{NOT_COUNTED} the method does not see what is asked about: a control, not counted."
 )
 READ: Final = (
@@ -53,7 +52,7 @@ TIMES: Final = "times that the taught model has read the fact"
 
 
 class Counts(NamedTuple):
-    """Comparisons of taught models with their twins, and who is significantly better in them."""
+    """Comparisons of taught models with their twins, and who is clearly better in them."""
 
     comparisons: int
     taught: int
@@ -107,22 +106,22 @@ def pairs(results: PageData, benchmark: str) -> pd.DataFrame:
                 won = bool(a["value"] < b["value"] if lower else a["value"] > b["value"])
                 numbers = [row[key] for row in (a, b) for key in ("value", "low", "high")]
                 test = verdict(tests, (taught, method), (untaught, method))
-                p = float("nan") if test is None else test.p
+                apart = bool(a["low"] > b["high"] or a["high"] < b["low"])
                 keys = (benchmark, name, taught, untaught, method)
-                rows.append((*keys, *numbers, won, p))
+                rows.append((*keys, *numbers, won, apart if test is None else test.clear))
     return pd.DataFrame(rows, columns=PAIRS)
 
 
 def counts(compared: pd.DataFrame) -> Counts:
-    """Count the pairs in which one model is significantly better.
+    """Count the pairs in which one model is clearly better.
 
     Controls are left out. Variants of a method that have the same numbers for both models are one
     result.
     """
     rows = compared[~compared["method"].str.endswith(HALF)]
     base = rows["method"].map(_base)
-    rows = rows[~rows.drop(columns="p").assign(method=base).duplicated()]
-    better = [row for row in rows.itertuples() if _is_clear(row)]
+    rows = rows[~rows.drop(columns="clear").assign(method=base).duplicated()]
+    better = [row for row in rows.itertuples() if row.clear]
     taught = sum(row.higher for row in better)
     return Counts(len(rows), taught, len(better) - taught)
 
@@ -131,25 +130,19 @@ def _base(method: str) -> str:
     return method.partition(":")[0]
 
 
-def _is_clear(row: Any) -> bool:
-    """Whether the test, or where there is none the intervals, tell the two models apart."""
-    if not pd.isna(row.p):
-        return bool(row.p < LEVEL)
-    return bool(row.low > row.untaught_high or row.high < row.untaught_low)
-
-
 def _outcome(compared: pd.DataFrame) -> str:
     """How many pairs are told apart, and which are told apart the wrong way."""
     number = counts(compared)
     wrong = [
         f"{row.method} of {row.taught} ({metric(row.metric).title})"
         for row in compared.itertuples()
-        if _is_clear(row) and not row.higher and not row.method.endswith(HALF)
+        if row.clear and not row.higher and not row.method.endswith(HALF)
     ]
     names = f" {REVERSED.capitalize()}: {', '.join(wrong)}." if wrong else ""
     return (
-        f"Of {number.comparisons} different results, the taught model is significantly better in "
-        f"{number.taught} and the untaught one in {number.untaught}.{names}"
+        f"Of {number.comparisons} different results, the taught model is better in "
+        f"{number.taught} and the untaught one in {number.untaught}, with an interval of the "
+        f"difference that lacks 0.{names}"
     )
 
 
@@ -176,10 +169,7 @@ def _better(row: Any) -> Cell:
     if row.value == row.untaught_value:
         return Cell("equal")
     who = "taught" if row.higher else f"untaught: {REVERSED}"
-    evidence = "intervals" if pd.isna(row.p) else p_value(row.p)
-    if _is_clear(row):
-        return Cell(who, note=evidence)
-    return Cell(f"{who.partition(':')[0]} {MARK}", note=evidence)
+    return Cell(who if row.clear else f"{who.partition(':')[0]} {MARK}")
 
 
 def _doses(results: PageData, row: Any) -> list[Cell]:

@@ -1,68 +1,55 @@
-"""Which models differ: main results, tested over the same queries, and all other differences."""
+"""Which differences are significant: paired tests over the same queries."""
 
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pandas as pd
 
-from medprobe.metrics.significance import LETTERS, MAIN
-from medprobe.metrics.statistics import LEVEL
+from medprobe.metrics.results import select
+from medprobe.metrics.significance import MAIN
 from medprobe.report.blocks import Block, Cell, Part, Table, folded, part
-from medprobe.report.numbers import MISSING, format_difference, format_without_unit, metric
+from medprobe.report.numbers import MISSING, cell, format_difference, metric
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
-from medprobe.report.verdicts import p_cell
+from medprobe.report.verdicts import as_verdict, difference_interval
 
-NEVER: Final = "cannot be tested"
+OTHERS: Final = "Other pairs, with intervals and no p"
 
 
 def section(results: PageData, benchmark: str) -> list[Part]:
-    """The tests of main results, and the differences between all other systems, folded."""
+    """The tests of main results with each other, and the differences of all other systems."""
     name, subset = results.primary(benchmark), results.main_subset(benchmark)
     tests = results.tests(benchmark, subset, name)
-    main = tests[tests["family"].isin([MAIN, LETTERS]) & (tests["relation"] == "macro")]
-    if main.empty:
-        return []
-    unit = " (points)" if metric(name).share else ""
+    main = select(tests, family=MAIN)
+    others = tests[tests["p_holm"].isna()]
     caption = (
-        f"{metric(name).title} on {subset}, macro means over the same queries. Holm's correction "
-        f"is over all pairs of models. Significant: corrected p below {LEVEL:g}. Smallest "
-        "difference: a true difference of this size is found 80 % of the time."
+        f"{metric(name).title} on {subset}, macro means over the same queries. p is corrected "
+        "over these pairs by Holm's method. "
+        "Smallest difference: a true difference of this size is found 80 % of the time"
     )
-    heads = ["a", "b", f"a − b{unit}", "interval", "corrected p", f"smallest difference{unit}"]
-    lines = [[*_pair(row, name), _p(row), _detectable(row, name)] for row in main.itertuples()]
-    blocks: list[Block] = [Table(heads, lines, caption)]
-    for other in results.subsets(benchmark):
-        rows = results.tests(benchmark, other, name)
-        rows = rows[rows["p_holm"].isna() & (rows["relation"] == "macro")]
-        if len(rows):
-            lines = [_pair(row, name) for row in rows.itertuples()]
-            table = Table(heads[:4], lines, "Differences and their intervals; nothing is claimed.")
-            blocks += folded(f"Other differences, {other}", [table])
-    return part("Differences and chance", blocks)
+    blocks: list[Block] = [_pairs(main, name, caption)] if len(main) else []
+    blocks += folded(f"{OTHERS}, {subset}", [_pairs(others, name)] if len(others) else [])
+    return part("Differences between models", blocks)
 
 
-def _pair(row: Any, name: str) -> list[str | Cell]:
-    bounds = (format_difference(name, row.low), format_difference(name, row.high))
-    return [
-        f"{row.model_a} · {row.method_a}",
-        f"{row.model_b} · {row.method_b}",
-        Cell(format_difference(name, row.difference), row.difference),
-        MISSING if pd.isna(row.low) else f"[{bounds[0]}, {bounds[1]}]",
-    ]
-
-
-def _p(row: Any) -> str | Cell:
-    if row.untestable:
-        return Cell(NEVER, 2.0, note=row.untestable)
-    return p_cell(row.p_holm)
-
-
-def _detectable(row: Any, name: str) -> str | Cell:
-    size = row.smallest_difference
-    if pd.isna(size) or np.isinf(size):
-        return MISSING
-    return Cell(format_without_unit(name, size), size)
+def _pairs(tests: pd.DataFrame, name: str, caption: str = "") -> Table:
+    """A row per pair; columns of p where there is any."""
+    tested = bool(tests["p_holm"].notna().any())
+    body: list[list[str | Cell]] = []
+    for _, row in tests.iterrows():
+        test = as_verdict(row)
+        line: list[str | Cell] = [
+            *(f"{row['model_a']} · {row['method_a']}", f"{row['model_b']} · {row['method_b']}"),
+            Cell(format_difference(name, test.difference), test.difference),
+            difference_interval(name, test) or MISSING,
+        ]
+        smallest = row["smallest_difference"]
+        size = Cell(MISSING) if pd.isna(smallest) else cell(name, smallest)
+        evidence = test.evidence.removeprefix("p ").removeprefix("= ")
+        body.append([*line, Cell(evidence, test.p), size] if tested else line)
+    unit = " (points)" if metric(name).share else ""
+    heads = ["a", "b", f"a − b{unit}", "interval"]
+    heads += ["corrected p", f"smallest difference{unit}"] if tested else []
+    return Table(heads, body, caption)
 
 
 SECTION = Section(100, section)

@@ -24,12 +24,29 @@ from medprobe.metrics.splits import first_number
 from medprobe.metrics.summary import MEANS
 from medprobe.report.blocks import Block, Cell, Choice, Drawing, Part, Table, folded, part
 from medprobe.report.figures import plots
-from medprobe.report.leaderboard import standing, table
-from medprobe.report.numbers import MISSING, cell, count, metric, metric_cells, metric_head
+from medprobe.report.numbers import (
+    MISSING,
+    cell,
+    count,
+    format_difference,
+    format_value,
+    metric,
+    metric_cells,
+    metric_head,
+)
 from medprobe.report.page_data import HALF, PageData
 from medprobe.report.sections import Section
-from medprobe.report.verdicts import SLIGHT, chance, describe_interval
+from medprobe.report.verdicts import (
+    SLIGHT,
+    Control,
+    baselines,
+    chance,
+    control,
+    difference_interval,
+    letters,
+)
 
+BLIND: Final = "letters:blind"  # the part of a subset whose answers are not near by their letters
 TITLES: Final = {"read": "times read"}  # what a part of subsets is by, where its name says it not
 
 
@@ -97,39 +114,22 @@ FEWEST_QUERIES: Final = 5  # queries: a bin with fewer says nothing and is not d
 
 
 def draw_lengths(results: PageData, benchmark: str) -> list[Drawing]:
-    """For each method a drawing of its models over the bins of answer length.
-
-    And for each model one of its methods, side by side as in Figure 3 of Meng et al., ACL 2022.
-    """
+    """The main results over the bins of answer length; the table beside it has all others."""
     name, subset = results.primary(benchmark), results.main_subset(benchmark)
-    rows = without_controls(without_sweeps(results.rows(benchmark, relation="micro", metric=name)))
+    rows = select_systems(
+        results.rows(benchmark, relation="micro", metric=name), results.main_systems(benchmark)
+    )
     inside = rows["subset"].str.startswith(f"{subset}/answer-length:")
     rows = rows[inside & (rows["n"] >= FEWEST_QUERIES)]
     rows = rows.assign(length=rows["subset"].str.split(":").str[-1])
     rows = rows.sort_values("length", key=lambda names: names.map(first_number), kind="stable")
-    drawings = []
-    for method, group in rows.groupby("method", sort=True):
-        drawings += _draw_length(group, str(method), "model", results.models)
-    methods = comparable(rows)
-    for model, group in methods.groupby("model", sort=True):
-        if group["method"].nunique() > 1:
-            drawings += _draw_length(
-                group, str(model), "method", sorted(methods["method"].unique())
-            )
-    return drawings
-
-
-def _draw_length(
-    rows: pd.DataFrame, system: str, series: str, order: Sequence[str]
-) -> list[Drawing]:
-    """Draw a method's models, or a model's methods; nothing of one bin."""
     if rows["length"].nunique() < 2:
         return []
-    benchmark, definition = rows["benchmark"].iloc[0], metric(rows["metric"].iloc[0])
-    axes = ("characters of the answer", plots.label(definition.name))
-    plot = plots.curves(rows, "length", series, axes, definition.share, order=order)
-    caption = f"{definition.title} by answer length, {system} ({benchmark})."
-    return [Drawing(f"{benchmark}-{system}-lengths", plot, caption)]
+    axes = ("characters of the answer", plots.label(name))
+    share = metric(name).share
+    plot = plots.curves(rows, "length", "model", axes, share, order=results.models)
+    caption = f"{metric(name).title} by answer length, main results ({benchmark})."
+    return [Drawing(f"{benchmark}-lengths", plot, caption)]
 
 
 def draw_relations(
@@ -170,31 +170,19 @@ CAPTION: Final = (
 
 
 def section(results: PageData, benchmark: str) -> list[Part]:
-    """Return the main drawing of a benchmark, the best models by subset, and what each subset has.
+    """Return the main results with their tests, a drawing of all, and what each subset has.
 
     A subset has the drawings, the table of all metrics, and the main metric taken apart.
     """
     every, about = results.rows(benchmark), results.benchmarks[benchmark]
-    rows = {
-        subset: without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
-        for subset in results.subsets(benchmark)
-    }
-    main = {subset: _main(results, benchmark, subset_rows) for subset, subset_rows in rows.items()}
-    lines: list[tuple[str | Cell, str, str]] = []
-    lines += [(subset, subset, name) for subset, name in main.items()]
-    blocks: list[Block] = []
-    for subset in list(rows)[:1]:
-        blocks += _draw_models(results, benchmark, rows[subset], subset, main[subset])
-    blocks += _best(results, benchmark, "subset", lines)
-    for place, (subset, subset_rows) in enumerate(rows.items()):
-        lines = [(_label(name), subset, name) for name in _names(subset_rows)]
+    blocks = _main_results(results, benchmark)
+    for place, subset in enumerate(results.subsets(benchmark)):
+        rows = without_sweeps(results.rows(benchmark, subset=subset, relation="macro"))
+        name = _main(results, benchmark, rows)
         inside: list[Block] = []
-        if len(lines) > 1:
-            inside += _best(results, benchmark, "metric", lines)
         if place == 0:
+            blocks += _draw_models(results, benchmark, rows, subset, name)
             inside += draw_relations(every, about, results.models)
-        else:
-            inside += _draw_models(results, benchmark, subset_rows, subset, main[subset])
         inside += _all_metrics(results, benchmark, subset)
         for by, broken_down in breakdowns(results, benchmark, subset).items():
             drawings = draw_lengths(results, benchmark) if not place and by == BY else []
@@ -203,9 +191,55 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     return part("Models side by side", blocks)
 
 
-def _label(name: str) -> str | Cell:
-    title = metric_head(name)
-    return Cell(title, note="models of one kind") if metric(name).within_kind else title
+def _main_results(results: PageData, benchmark: str) -> list[Block]:
+    """Each model's main result beside its control, with the tests, and by letters."""
+    rows = results.main_rows(benchmark)
+    if rows.empty:
+        return []
+    subset, name = results.main_subset(benchmark), results.primary(benchmark)
+    blind = results.rows(benchmark, subset=f"{subset}/{BLIND}", relation="macro", metric=name)
+    found = {(row.model, row.method): row for row in blind.itertuples()}
+    systems = [row for _, row in rows.iterrows()]
+    controls = [control(results, row) for row in systems]
+    body = [
+        [
+            row["model"],
+            row["method"],
+            cell(name, row["value"], row["low"], row["high"], row["std"]),
+            *_against(name, own),
+            *_against(name, letters(results, row))[:2],
+            MISSING if one is None else cell(name, one.value, one.low, one.high),
+        ]
+        for row, own in zip(systems, controls, strict=True)
+        for one in [found.get((row["model"], row["method"]))]
+    ]
+    names = {own.name for own in controls if own}
+    of_control = f"control: {names.pop()}" if len(names) == 1 else "control"
+    heads = ["model", "method", metric_head(name), of_control, "above it", "corrected p"]
+    heads += ["letters", "above them", "where letters do not find it"]
+    filled = [at for at, cells in enumerate(zip(*body, strict=True)) if {*cells} != {MISSING}]
+    of_others = [
+        f"{title} {format_value(name, value)}"
+        for title, value in baselines(results, rows.iloc[0]).items()
+    ]
+    caption = f"Main results on {subset}, the best first; macro means with intervals"
+    caption += f". For orientation, not tested: {', '.join(of_others)}" if of_others else ""
+    return [
+        Table([heads[at] for at in filled], [[line[at] for at in filled] for line in body], caption)
+    ]
+
+
+def _against(name: str, other: Control | None) -> list[str | Cell]:
+    """A control's value, the difference to it with its interval, and its p."""
+    if other is None:
+        return [MISSING, MISSING, MISSING]
+    value, test = cell(name, other.value), other.test
+    gap = f"{format_difference(name, test.difference)}  {difference_interval(name, test)}".rstrip()
+    return [
+        Cell(value.text, value.sort),
+        Cell(gap, test.difference),
+        Cell(test.evidence.removeprefix("p ").removeprefix("= "), test.p),
+    ]
 
 
 def _names(rows: pd.DataFrame) -> list[str]:
@@ -241,8 +275,9 @@ def _draw_models(
     lower = metric(name).better_on(subset) == "lower"
     rows = without_controls(rows[rows["metric"] == name])  # a table has those
     distinct = without_repeats(rows)
-    if distinct.empty:
-        return []
+    shown = {*zip(distinct["model"], distinct["method"], strict=True)}
+    if shown <= results.main_systems(benchmark):
+        return []  # nothing, or what the table of main results has
     plot = plots.intervals(
         by_value(distinct, "method", lower=lower),
         "method",
@@ -253,29 +288,13 @@ def _draw_models(
         chance=by_chance,
     )
     caption = (
-        f"{metric(name).title} on {benchmark} ({subset}); bars are "
-        f"{describe_interval(results, benchmark, name)}"
+        f"{metric(name).title} on {benchmark} ({subset}) with "
+        f"{100 * results.confidence:.0f} % intervals"
         + ("" if by_chance is None else "; the dotted line is chance")
         + "."
         + _repeats(rows, distinct)
     )
     return [Drawing(f"{benchmark}-{subset}-models", plot, caption)]
-
-
-def _best(
-    results: PageData,
-    benchmark: str,
-    title: str,
-    lines: list[tuple[str | Cell, str, str]],
-) -> list[Block]:
-    """The best models: a line for each `(label, subset, metric)` that can be compared."""
-    rankings = [
-        (label, ranking, ranking.best)
-        for label, subset, name in lines
-        if name and (ranking := standing(results, benchmark, subset, name))
-        if not metric(name).within_kind or ranking.rival(ranking.best)
-    ]
-    return [table(title, rankings)] if rankings else []
 
 
 def _all_metrics(results: PageData, benchmark: str, subset: str) -> list[Block]:
