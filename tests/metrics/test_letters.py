@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.toy_project import METADATA
 from medprobe.benchmarks import find
 from medprobe.core.params import ScoreParams
 from medprobe.core.places import BENCHMARKS, PARTS
 from medprobe.core.tables import ANSWER_SPACE, DISTRACTOR, BenchmarkTables
+from medprobe.library import probing
+from medprobe.library.probing import compare_with_controls
 from medprobe.metrics import Scoring
 from medprobe.metrics import letters as module
 from medprobe.metrics.accuracy import SCORER
@@ -155,6 +158,29 @@ def test_models_and_baselines_are_scored_on_queries_that_letters_do_not_find(pro
     assert {of_name["default"][BLIND]["micro"]["acc_at_1"]["n"] for of_name in scores.values()} == {
         2
     }
+
+
+def test_only_a_model_that_knows_is_above_its_control_where_letters_fail() -> None:
+    """Both use the subject. Of 40 subjects half have a word of their answer in their name."""
+    draw = np.random.default_rng(0)
+    words = ["".join(draw.choice([*"abcdefghijklmnopqrstuvwxyz"], 6)) for _ in range(80)]
+    answers = [f"{word} tissue" for word in words[:40]]
+    subjects = [f"{word} {other}" for word, other in zip(words[:20], words[40:60], strict=True)]
+    benchmark = tables([*zip([*subjects, *words[60:80]], answers, strict=True)], answers)
+    spelt = letters(benchmark)
+    known = spelt.assign(prediction=spelt["query_id"].str[1:].astype(int).map(answers.__getitem__))
+    known = known[known["rank"] == 1].assign(hit=True)
+    p = {}
+    for name, predictions in (("spelt", spelt), ("known", known)):
+        found = probing.score(predictions, benchmark, "accuracy", SCORING)
+        tests = compare_with_controls(found, METADATA, SCORING.params, ("m", name))
+        rows = tests[tests["metric"] == "acc_at_1"].set_index("subset")["p_holm"]
+        p |= {(name, subset): rows[subset] for subset in ("full", BLIND)}
+        blind = tests[(tests["subset"] == BLIND) & (tests["metric"] == "acc_at_1")]
+        assert blind["n"].tolist() == [20]
+        assert blind["difference"].iloc[0] == pytest.approx(float(name == "known"), abs=0.1)
+    assert max(p["spelt", "full"], p["known", "full"], p["known", BLIND]) < 0.01
+    assert p["spelt", BLIND] > 0.05
 
 
 def test_the_values_of_queries_are_those_of_the_score(project: Path) -> None:

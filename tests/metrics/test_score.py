@@ -141,7 +141,7 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     assert variants == [{""}, {"original"}, {"step-100"}, {"step-50"}]
     assert sum(map(len, pieces)) == len(table)
     folder, scoring = BENCHMARKS / "made_up", Scoring(PARAMS.score, 0, METADATA.cluster)
-    expected = SCORER.score(table, folder, scoring)
+    expected = SCORER.evaluate(table, folder, scoring).scores
     for family in {*metrics.scorers_of("accuracy")} - {"accuracy"}:
         for variant, subsets in metrics.find(family).score(table, folder, scoring).items():
             expected[variant].update(subsets)

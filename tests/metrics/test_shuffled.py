@@ -61,7 +61,8 @@ def score(table: pd.DataFrame, tables: BenchmarkTables, scorer: str, scoring: Sc
 
 def compare(lists: list[list[str]], answers: list[list[str]]) -> pd.DataFrame:
     found = probing.score(predictions(lists, answers), benchmark(answers), "accuracy", SCORING)
-    return compare_with_controls(found, METADATA, SCORING.params, ("m", "asked"))
+    tests = compare_with_controls(found, METADATA, SCORING.params, ("m", "asked"))
+    return tests[tests["subset"] == "full"]
 
 
 RUNS = st.lists(

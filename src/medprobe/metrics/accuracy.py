@@ -6,7 +6,7 @@ has no prediction. Each variant is scored with its answers to other subjects, to
 Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -25,8 +25,9 @@ from medprobe.metrics.shuffled import (
     is_shuffled,
     shuffled_tests,
     shuffled_values,
+    without_queries,
 )
-from medprobe.metrics.splits import with_parts
+from medprobe.metrics.splits import BLIND, with_parts
 from medprobe.metrics.summary import (
     KEYS,
     QUERY_KEYS,
@@ -70,7 +71,16 @@ class Accuracy(Scorer):
 
     def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
         """Score acc@k and what belongs to it, by subset, part of a subset and relation."""
-        return self.evaluate(predictions, benchmark, scoring).scores
+        queries = read_queries(benchmark, scoring.cluster)
+        return self._score(values(predictions, queries), queries, near_queries(benchmark), scoring)
+
+    def _score(
+        self, by_query: pd.DataFrame, queries: pd.DataFrame, near: Collection[str], scoring: Scoring
+    ) -> Scores:
+        parts = with_parts(by_query, queries, scoring.facts, near)
+        scores = summarise(parts, scoring, self.METRICS)
+        add_scores(scores, summarise(by_answer(by_query, queries), scoring))
+        return scores
 
     def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
         """Return the accuracy of each query; ties are not tested."""
@@ -81,17 +91,17 @@ class Accuracy(Scorer):
         """Score predictions, each variant that lists its answers also with those to others."""
         queries = read_queries(benchmark, scoring.cluster)
         by_query, near = values(predictions, queries), near_queries(benchmark)
-        parts = with_parts(by_query, queries, scoring.facts, near)
-        scores = summarise(parts, scoring, self.METRICS)
-        add_scores(scores, summarise(by_answer(by_query, queries), scoring))
+        scores = self._score(by_query, queries, near, scoring)
         tests = [pd.DataFrame(columns=TESTS)]
         for rows, of_variant in _listed(by_query, predictions):
             rule = find_rule(read_about(benchmark)["normalise"])
             strata = find_strata(rows, of_variant, queries, rule)
-            shuffled = shuffled_values(rows, strata)
-            parts = with_parts(shuffled, queries, scoring.facts, near)
+            parts = with_parts(shuffled_values(rows, strata), queries, scoring.facts)
+            # Where letters find nothing, the answers of such queries alone are the control.
+            blind = without_queries(strata, near, BLIND)
+            parts = pd.concat([parts, shuffled_values(rows, blind)], ignore_index=True)
             add_scores(scores, summarise(parts, scoring))
-            tests.append(shuffled_tests(rows, strata, scoring))
+            tests.append(shuffled_tests(rows, strata | blind, scoring))
         return Evaluated(scores, _without_ties(weighted(by_query)), pd.concat(tests))
 
 

@@ -6,7 +6,7 @@ Nothing is asked again: the answers are those of the prediction table. A search 
 names asks its prompts about the answers of other queries itself, and writes the control's variant.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,13 @@ from scipy.sparse import csr_matrix
 
 from medprobe.core.answers import loose, uncased
 from medprobe.metrics import Scoring
-from medprobe.metrics.statistics import Clusters, PairedTest, control_test, exchanges
+from medprobe.metrics.statistics import (
+    Clusters,
+    PairedTest,
+    control_test,
+    control_tests,
+    exchanges,
+)
 from medprobe.metrics.summary import QUERY_KEYS
 
 SHUFFLED: Final = "shuffled"  # the variant that is this control of a method's main variant
@@ -54,7 +60,7 @@ class Stratum(NamedTuple):
     clusters: np.ndarray  # as codes from 0
     hits: list[np.ndarray]  # for each k [queries, lists], a mean over replicates
     expected: list[np.ndarray]  # for each k [queries], with the answers to other clusters
-    share: float  # of the relation's queries
+    share: float  # the weight of all its queries: of a relation, 1
 
 
 def find_strata(
@@ -92,6 +98,32 @@ def find_strata(
             stratum = Stratum(table, clusters, hits, expected, len(block) / len(rows))
             strata.setdefault(str(subset), []).append(stratum)
     return strata
+
+
+def without_queries(
+    strata: dict[str, list[Stratum]], left_out: Collection[str], part: str
+) -> dict[str, list[Stratum]]:
+    """Return the strata of a part of each subset: without some queries, the rest counting alike.
+
+    Args:
+        strata: of each subset.
+        left_out: ids of queries.
+        part: the name of what is left, which follows the subset's.
+    """
+    parts: dict[str, list[Stratum]] = {}
+    for subset, of_subset in strata.items():
+        name = f"{subset}/{part}"
+        for stratum in of_subset:
+            kept = np.flatnonzero(~stratum.queries["query_id"].isin(left_out))
+            clusters = np.unique(stratum.clusters[kept], return_inverse=True)[1]
+            if clusters.max(initial=0) == 0:
+                continue
+            queries = stratum.queries.iloc[kept].reset_index(drop=True).assign(subset=name)
+            hits = [own[np.ix_(kept, kept)] for own in stratum.hits]
+            expected = [shuffled_means(own, clusters) for own in hits]
+            rest = Stratum(queries, clusters, hits, expected, float(len(kept)))
+            parts.setdefault(name, []).append(rest)
+    return parts
 
 
 def shuffled_values(values: pd.DataFrame, strata: dict[str, list[Stratum]]) -> pd.DataFrame:
@@ -132,19 +164,25 @@ def shuffled_tests(
             [np.full(len(stratum.clusters), stratum.share / len(stratum.clusters))
              for stratum in of_subset]
         )  # fmt: skip
-        for place, metric in enumerate(_metrics(values)):
-            own = [np.diagonal(x.hits[place]) - x.expected[place] for x in of_subset]
-            drawn = _exchange(of_subset, place, scoring)
-            confidence = scoring.params.confidence
-            test = control_test(
-                np.concatenate(own), drawn, weights, clusters, confidence=confidence
-            )
-            rows.append((variant, subset, metric, *test, len(queries)))
+        names, confidence = _metrics(values), scoring.params.confidence
+        own = [
+            np.concatenate([np.diagonal(x.hits[at]) - x.expected[at] for x in of_subset])
+            for at in range(len(names))
+        ]
+        drawn = _exchange(of_subset, scoring)
+        tests = control_tests(own, drawn, weights, clusters, confidence=confidence)
+        rows += [
+            (variant, subset, metric, *test, len(queries))
+            for metric, test in zip(names, tests, strict=True)
+        ]
     return pd.DataFrame(rows, columns=TESTS)
 
 
-def _exchange(strata: Sequence[Stratum], place: int, scoring: Scoring) -> Iterator[np.ndarray]:
-    """The differences of all queries under random exchanges, [exchanges, queries], in blocks."""
+def _exchange(strata: Sequence[Stratum], scoring: Scoring) -> Iterator[list[np.ndarray]]:
+    """The differences of all queries under random exchanges, in blocks.
+
+    Each block has for each metric [exchanges, queries].
+    """
     draw, left = np.random.default_rng(scoring.seed), exchanges(scoring.tests)
     size = max(1, BLOCK // sum(len(stratum.clusters) for stratum in strata))
     while left:
@@ -152,9 +190,10 @@ def _exchange(strata: Sequence[Stratum], place: int, scoring: Scoring) -> Iterat
         parts = []
         for stratum in strata:
             given = exchange_clusters(stratum.clusters, few, draw)
-            hits = stratum.hits[place][np.arange(given.shape[1]), given]
-            parts.append(hits - stratum.expected[place])
-        yield np.concatenate(parts, axis=1)
+            places = np.arange(given.shape[1])
+            pairs = zip(stratum.hits, stratum.expected, strict=True)
+            parts.append([hits[places, given] - expected for hits, expected in pairs])
+        yield [np.concatenate(of_metric, axis=1) for of_metric in zip(*parts, strict=True)]
         left -= few
 
 

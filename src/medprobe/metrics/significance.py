@@ -23,6 +23,7 @@ from medprobe.core.tables import BASELINE, Metadata, read_table
 from medprobe.metrics.pairs import CONTROLS, System, compared, controls
 from medprobe.metrics.results import primary_metric, subsets
 from medprobe.metrics.shuffled import shuffled_name
+from medprobe.metrics.splits import BLIND
 from medprobe.metrics.statistics import LEVEL, Clusters, PairedTest, holm, paired_test
 from medprobe.metrics.subset_tests import subset_tests
 
@@ -227,14 +228,15 @@ def _against_controls(
                         | _numbers(pair, metric, params)
                         for metric in pair.metrics()
                     ]
-    claimed = [
-        row
-        for row in rows
-        if (row["metric"], row["subset"]) == (field.metric, field.subset)
-        and field.main.get(row["model_a"]) == row["method_a"]
-    ]
-    for row, p in zip(claimed, holm(np.array([row["p"] for row in claimed])), strict=True):
-        row["p_holm"] = p
+    for subset in (field.subset, f"{field.subset}/{BLIND}"):
+        claimed = [
+            row
+            for row in rows
+            if (row["metric"], row["subset"]) == (field.metric, subset)
+            and field.main.get(row["model_a"]) == row["method_a"]
+        ]
+        for row, p in zip(claimed, holm(np.array([row["p"] for row in claimed])), strict=True):
+            row["p_holm"] = p
     yield from rows
 
 
@@ -242,11 +244,16 @@ def correct_controls(tests: pd.DataFrame) -> pd.DataFrame:
     """Correct the tests of main results against their controls over all benchmarks of a project.
 
     The page's title counts the models that are above their control on any benchmark, so these are
-    one family. Models are compared with each other within a benchmark.
+    one family; those on the queries that letters do not find, another. Models are compared with
+    each other within a benchmark.
     """
     is_claimed = (tests["family"] == CONTROLS) & tests["p_holm"].notna()
-    corrected = tests["p_holm"].mask(is_claimed)
-    corrected[is_claimed] = holm(tests.loc[is_claimed, "p"].to_numpy(float))
+    is_blind, corrected = (
+        tests["subset"].str.endswith(f"/{BLIND}"),
+        tests["p_holm"].mask(is_claimed),
+    )
+    for of_family in (is_claimed & ~is_blind, is_claimed & is_blind):
+        corrected[of_family] = holm(tests.loc[of_family, "p"].to_numpy(float))
     return tests.assign(p_holm=corrected)
 
 

@@ -332,21 +332,54 @@ def control_test(
         on the side of the data. The interval has the differences that the same test does not
         reject. Without exchanges p is 1.
     """
-    forms, share = _Forms(differences, weights, clusters), weights / weights.sum()
+    blocks = ([block] for block in drawn)
+    return control_tests([differences], blocks, weights, clusters, confidence=confidence)[0]
+
+
+def control_tests(
+    differences: Sequence[np.ndarray],
+    drawn: Iterable[Sequence[np.ndarray]],
+    weights: np.ndarray,
+    clusters: Clusters,
+    *,
+    confidence: float = 0.95,
+) -> list[PairedTest]:
+    """`control_test` of several metrics that share their exchanges.
+
+    `differences` and each block of `drawn` have one entry for each metric.
+    """
+    share = weights / weights.sum()
     members = [
         csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))))
         for codes in clusters.sides
     ]
-    blocks = [np.zeros(0), *(_studentised(block * share, members) for block in drawn)]
-    ratios = np.concatenate(blocks)
-    own = float(_studentised((differences * share)[None], members)[0])
+    ratios = [[np.zeros(0)] for _ in differences]
+    for blocks in drawn:
+        for of_metric, block in zip(ratios, blocks, strict=True):
+            of_metric.append(_studentised(block * share, members))
+    return [
+        _control_test(
+            _Forms(values, weights, clusters),
+            clusters.units,
+            float(_studentised((values * share)[None], members)[0]),
+            np.concatenate(of_metric),
+            confidence,
+        )
+        for values, of_metric in zip(differences, ratios, strict=True)
+    ]
+
+
+def _control_test(
+    forms: _Forms, units: int, own: float, ratios: np.ndarray, confidence: float
+) -> PairedTest:
+    """The test of one metric, from its ratio of mean to deviation and those under exchanges."""
     as_far = min((ratios >= own - ROUNDING).sum(), (ratios <= own + ROUNDING).sum())
     p = min(1.0, 2 * (1 + int(as_far)) / (1 + len(ratios)))
     low = high = np.nan
-    if len(ratios) and clusters.units >= FEWEST:
+    if len(ratios) and units >= FEWEST:
         below, above = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
         low, high = forms.bound(max(float(above), 0.0), -1), forms.bound(max(float(-below), 0.0), 1)
-    return PairedTest(forms.mean, low, high, p, np.nan, clusters.units, "")
+    return PairedTest(forms.mean, low, high, p, np.nan, units, "")
 
 
 def _studentised(shares: np.ndarray, members: Sequence[csr_matrix]) -> np.ndarray:
