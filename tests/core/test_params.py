@@ -99,6 +99,7 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
         ("seed: 1\nseed: 2", 'not YAML: line 2: found duplicate key "seed"'),
         ("seed: !!python/name:os.system", "could not determine a constructor for the tag"),
         ("seed: !!python/object/apply:os.abort []", "could not determine a constructor"),
+        ("fetch: {m: {hub: https://hf.co/lab/m}}", "line 1: .*; put addresses in quotes"),
         ("seed: \x01", "not YAML: unacceptable character #x0001"),
         ("[1]", "a list, expected sections"),
     ],

@@ -457,6 +457,8 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         remedy = "indent by spaces, not by a tab" if is_tab else ""
         if "expected key" in (error.problem or "") or "expected <block end>" in str(error.problem):
             remedy = remedy or "indent it like the lines beside it, and close brackets before it"
+        if mark and re.match(rf"(.*\n){{{mark.line}}}.*://", text):
+            remedy = remedy or "put addresses in quotes"
         raise BadInput(path, f"not YAML: {line}{error.problem}", remedy) from None
     except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None
