@@ -17,6 +17,7 @@ from medprobe.gate.checks import Context, describe, providing
 from medprobe.gate.suites import Suite, SuiteEntry
 
 EXAMPLES: Final = 20  # failing rows that a report names, of each check
+FAULTS: Final = 3  # that a summary names, of each check
 NUMBER: Final = "row_number"  # column that the gate adds to a table, from 1
 
 
@@ -211,7 +212,8 @@ def words(check: Mapping[str, Any]) -> str:
     """
     first: dict[str, Any] = next(iter(check["examples"]), {})
     expected = f"expected: {check['notes']}" if check["notes"] else check["type"]
-    said = first.get("fault") or expected
+    faults = dict.fromkeys(filter(None, (row.get("fault") for row in check["examples"])))
+    said = " or ".join([*faults][:FAULTS]) or expected
     if not first:
         return ": ".join(filter(None, [said, check["problem"]]))
     rows = "" if check["failing"] == 1 else f"{check['failing']:,} rows, the first is "
