@@ -84,7 +84,6 @@ def test_the_benchmark_itself_is_counted(reports: Path, tiny_model: FolderOf) ->
     assert counted == [len(NAMES), 0]
     of_two = lengths.count(2) / len(NAMES)
     assert where["full", "all", "taught", "answers_of_2"] == pytest.approx(of_two)
-    assert len([*(reports / "figures").glob("*-tokens.svg")]) == 1
     table = pd.read_csv(reports / "comparison.csv")
     assert set(table["model"]) == {"taught", "untaught", "baseline"}
     assert "Distinct answers, in the tokens of each model" in (reports / "index.html").read_text()

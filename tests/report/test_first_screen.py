@@ -126,7 +126,7 @@ def test_two_models_are_compared_by_two_clicks(page: Reader) -> None:
     assert "models=good,fair" in page.window.current_url or "fair,good" in page.window.current_url
     [duel] = page.finds(".duel")
     assert "good is better, +30.0 [+25.0, +35.0]" in duel.text
-    assert "100 queries show differences from 10.0 points on." in duel.text
+    assert "100 queries find a difference of 10.0 points in 8 of 10 cases." in duel.text
     links = [link.text for link in page.finds(".parts-of-four p a")]
     assert links == ["only good 40", "both 20", "only fair 10", "neither 30"]
     assert names(page, ".matrix:not(.rest) th button")[:2] == ["drugs", "genes"]

@@ -77,6 +77,7 @@ def test_where_low_is_good_the_lowest_leads_and_has_no_place_on_the_scale() -> N
     board = leaderboard(page_data(values, ["a b"], [], below=["a", "b"], metric="perplexity"))
     [column] = board["benchmarks"]
     assert [cell["place"] for cell in column["cells"]] == [1, 0]
+    assert column["tests"][0][2:5] == [-10.0, -10.05, -9.95]  # a is worse
     assert not column["share"]
     assert title(board) == "b leads on texts"
 

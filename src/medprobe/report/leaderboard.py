@@ -51,9 +51,9 @@ def _column(results: PageData, benchmark: str, models: Sequence[str]) -> Column:
     """A benchmark: what its numbers are, a cell per model (None: not asked), and tests of pairs.
 
     A test is `[a, b, difference, low, high, state, smallest, relations, parts]`: the numbers of the
-    models, a < b; the difference a - b; 1 if it is significant, 0 if not, or why nothing could be;
-    the smallest difference that would be found; those of relations, `[name, difference, low,
-    high]`; and how many queries only a, both, only b and neither have right.
+    models, a < b; by how much a is better; 1 if that is significant, 0 if not, or why nothing could
+    be; the smallest difference that would be found; the differences on relations, `[name,
+    difference, low, high]`; and how many queries only a, both, only b and neither have right.
     """
     subset, name = results.main_subset(benchmark), results.primary(benchmark)
     about, lower = metric(name), metric(name).better_on(subset) == "lower"
@@ -64,7 +64,8 @@ def _column(results: PageData, benchmark: str, models: Sequence[str]) -> Column:
     for a, b, _, _, _, state, *_ in tests:
         pair = [order.index(models[a]), order.index(models[b])]
         different[pair, pair[::-1]] = state == 1
-    shared = dict(zip(order, letters(different) if tests else [""] * len(order), strict=True))
+    is_tested = any(not isinstance(test[5], str) for test in tests)
+    shared = dict(zip(order, letters(different) if is_tested else [""] * len(order), strict=True))
     cells = {
         row["model"]: {
             **_cell(row, control(results, row), lower=lower),
@@ -112,13 +113,14 @@ def _tests(
 ) -> list[list[Any]]:
     """The tests of pairs of models, with what is known of each pair beside them."""
     at = {model: number for number, model in enumerate(models)}
+    lower = metric(name).better_on(subset) == "lower"
     tests = select(results.all_tests(benchmark, subset, name), family=MAIN)
     tests = tests[tests["model_a"].isin(models) & tests["model_b"].isin(models)]
     relations: dict[tuple[int, int], list[list[Any]]] = {}
     found: list[tuple[int, int, list[Any]]] = []
     for _, row in tests.iterrows():
         a, b = sorted((at[row["model_a"]], at[row["model_b"]]))
-        test = as_verdict(row, 1 if row["model_a"] == models[a] else -1)
+        test = as_verdict(row, 1 if (row["model_a"] == models[a]) != lower else -1)
         numbers = [_number(name, number) for number in (test.difference, test.low, test.high)]
         if row["relation"] != "macro":
             title = str(row["relation"]).replace("_", " ")

@@ -9,7 +9,11 @@ from medprobe.metrics import Metric, catalog
 from medprobe.report.blocks import Cell, Table
 
 MISSING = "–"
-SHARES = ("chance_at_", "single_token")  # begin the names of what a table shows in per cent
+SHARES = (
+    "chance_at_",
+    "single_token",
+    "answers_of_",
+)  # begin the names of what a table shows in per cent
 
 
 @cache

@@ -22,7 +22,7 @@ COLOURS: Final = [
 ]
 GREY: Final = "#555566"
 MARKS: Final = ["o", "s", "^", "D", "v", "P", "X", "*"]
-LINES: Final = ["-", "--", ":"]
+LINES: Final = ["-", "--", "-."]  # a dotted line is chance
 
 ROW: Final = 0.16  # inches from one point of `intervals` to the next below it
 LETTERS: Final = 22  # in one line of a label

@@ -19,7 +19,7 @@ function compare(column, a, b) {
   const turn = ([value, from, to]) => turned ? [-value, to === null ? null : -to, from === null ? null : -from] : [value, from, to];
   const [difference, left, right] = turn([gap, low, high]);
   return { difference, low: left, high: right, state, smallest,
-    better: state === 1 && (difference > 0) !== column.lower,
+    better: state === 1 && difference > 0,
     relations: relations.map(([name, ...numbers]) => [name, ...turn(numbers)]),
     parts: parts && turned ? [parts[2], parts[1], parts[0], parts[3]] : parts };
 }
@@ -206,18 +206,16 @@ function duel(a, b) {
       node("span", { className: "a", textContent: `${names[a]} better →` }))));
   both.forEach(({ column, test }) => {
     const row = node("div", { className: "pair" });
-    const turned = test && column.lower ? { ...test, difference: -test.difference,
-      low: test.high === null ? null : -test.high, high: test.low === null ? null : -test.low } : test;
     const winner = test && (test.better ? a : b);
     const unit = column.share ? " points" : "";
     const verdict = !test ? "not tested against each other"
       : typeof test.state === "string" ? `cannot be tested: ${test.state}`
         : test.state === 1 ? `${names[winner]} is better` : "not significantly different";
     const power = test && typeof test.state !== "string" && test.smallest !== null
-      ? `${round(column.queries)} queries show differences from ${signed(test.smallest).slice(1)}${unit} on.` : "";
+      ? `${round(column.queries)} queries find a difference of ${signed(test.smallest).slice(1)}${unit} in 8 of 10 cases.` : "";
     row.append(node("div", { className: "name" }, node("a", { href: `#${column.name}`, textContent: column.name }),
       node("small", { textContent: column.metric })),
-    turned && column.share ? line(turned, test.state === 1) : node("span"),
+    test && column.share ? line(test, test.state === 1) : node("span"),
     node("div", {}, node("p", {}, node("b", { textContent: verdict }),
       test ? `, ${signed(test.difference)}${interval(test.low, test.high)}` : ""),
     node("p", { className: "quiet", textContent: power })));
@@ -225,11 +223,9 @@ function duel(a, b) {
     if (test?.relations.length > 1 && column.share) {
       const relations = [...test.relations].sort((x, y) => y[1] - x[1]);
       const fold = node("details", { open: both.length === 1 }, node("summary", { textContent: `By relation (${relations.length})` }),
-        node("ul", {}, ...relations.map(([name, ...values]) => {
-          const [difference, low, high] = column.lower ? [-values[0], values[2] === null ? null : -values[2], values[1] === null ? null : -values[1]] : values;
-          return node("li", {}, node("span", { textContent: name }), line({ difference, low, high }, low > 0 || high < 0),
-            node("span", { textContent: signed(values[0]) + interval(values[1], values[2]) }));
-        })));
+        node("ul", {}, ...relations.map(([name, difference, low, high]) => node("li", {},
+          node("span", { textContent: name }), line({ difference, low, high }, low > 0 || high < 0),
+          node("span", { textContent: signed(difference) + interval(low, high) })))));
       row.append(fold);
     }
     box.append(row);

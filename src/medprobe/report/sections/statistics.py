@@ -7,8 +7,7 @@ import pandas as pd
 from medprobe.core.benchmark_statistics import SHARES
 from medprobe.core.papers import papers
 from medprobe.report.benchmark_numbers import SHORTER
-from medprobe.report.blocks import Block, Drawing, Part, folded, part
-from medprobe.report.figures import plots
+from medprobe.report.blocks import Block, Part, folded, part
 from medprobe.report.numbers import table_of
 from medprobe.report.page_data import PageData
 from medprobe.report.sections import Section
@@ -28,10 +27,11 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     answers: list[Block] = []
     if tokens is not None and len(tokens):
         is_read_whole = not tokens[SHORTER].any()
-        unshown = {*SHARES, *([SHORTER] if is_read_whole else [])}
-        means = _alike(tokens[[name for name in tokens if name not in unshown]])
+        empty = [name for name in (SHORTER, *SHARES) if not tokens[name].any()]
+        means = _alike(tokens.drop(columns=empty))
         about = (
-            "Distinct answers, in the tokens of each model; and of the names that are ranked those "
+            "Distinct answers, in the tokens of each model, and the share of those of so many; of "
+            "the names that are ranked those "
             "with the same tokens as another one, which a model cannot tell apart, and those with "
             "a token for unknown text; and the tokens of the longest name"
             + (
@@ -42,7 +42,6 @@ def section(results: PageData, benchmark: str) -> list[Part]:
             )
         )
         answers = [table_of(means, about, fold=False)]
-        answers += _lengths(tokens, benchmark)
     left_out = results.left_out.get(benchmark)
     rules: list[Block] = []
     if left_out is not None and len(left_out):
@@ -80,23 +79,6 @@ def _without_repeats(counted: pd.DataFrame) -> pd.DataFrame:
     """Return the rows, without that of all relations where a subset has one relation."""
     is_all = counted["relation"] == "all"
     return counted[~is_all | (counted.groupby("subset")["relation"].transform("size") > 2)]
-
-
-def _lengths(tokens: pd.DataFrame, benchmark: str) -> list[Drawing]:
-    """The first subset's distinct answers by number of tokens, one line per tokenizer."""
-    subset = tokens["subset"].iloc[0]
-    shares = tokens.loc[tokens["subset"] == subset, ["model", *SHARES]]
-    lines = shares.groupby([*SHARES], sort=False)["model"].agg(["first", "size"]).reset_index()
-    lines["model"] = [
-        row.first if row.size == 1 else f"{row.first} and {row.size - 1} more"
-        for row in lines.itertuples()
-    ]
-    rows = lines.melt("model", [*SHARES], var_name="tokens", value_name="value")
-    rows = rows.assign(tokens=rows["tokens"].map(SHARES), low=rows["value"], high=rows["value"])
-    labels = ("tokens of the answer", "distinct answers, per cent")
-    plot = plots.curves(rows, "tokens", "model", labels, percent=True)
-    caption = f"Shares of {subset}'s distinct answers by their number of tokens ({benchmark})."
-    return [Drawing(f"{benchmark}-tokens", plot, caption)]
 
 
 def _alike(table: pd.DataFrame) -> pd.DataFrame:
