@@ -31,7 +31,8 @@ def list_pages() -> list[Path]:
 def site_links(markdown: str, name: str) -> str:
     """Return a page's text with links to documents as the site has them, not the repository.
 
-    In the repository the folders are in `src/medprobe`, on the site next to the pages of `docs`.
+    In the repository the folders are in `src/medprobe`, on the site next to the pages of `docs`. A
+    link to a document of the root, such as README.md, which the site has not, becomes its text.
 
     Args:
         markdown: The text of the page.
@@ -41,13 +42,17 @@ def site_links(markdown: str, name: str) -> str:
     '[why](../../decisions.md#tests)'
     >>> site_links("[why](../src/medprobe/papers/diskne/decisions.md)", "decisions.md")
     '[why](papers/diskne/decisions.md)'
+    >>> site_links("[install it](../../README.md#install)", "how-to/library.md")
+    'install it'
     """
     above = "src/medprobe" if name.startswith(FOLDERS) else "docs"
     folder = posixpath.dirname(name)
 
     def move(link: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(above, folder, link[1]))
-        target = re.sub(r"^(docs|src/medprobe)/", "", target)
-        return f"]({posixpath.relpath(target, folder or '.')}"
+        target = posixpath.normpath(posixpath.join(above, folder, link[2]))
+        inside = re.sub(r"^(docs|src/medprobe)/", "", target)
+        if inside == target:
+            return link[1]
+        return f"[{link[1]}]({posixpath.relpath(inside, folder or '.')}{link[3] or ''})"
 
-    return re.sub(r"\]\((?!\w+:)([^)#]+\.md)", move, markdown)
+    return re.sub(r"\[([^\]]*)\]\((?!\w+:)([^)#]+\.md)(#[^)]*)?\)", move, markdown)
