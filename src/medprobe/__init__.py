@@ -13,9 +13,31 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from medprobe.library import Model, ProbeResult, Results, callback, figure, load, probe, results
+    from medprobe.library import (
+        Model,
+        ModelComparison,
+        ProbeResult,
+        Results,
+        callback,
+        compare,
+        figure,
+        load,
+        probe,
+        results,
+    )
 
-__all__ = ["Model", "ProbeResult", "Results", "callback", "figure", "load", "probe", "results"]
+__all__ = [
+    "Model",
+    "ModelComparison",
+    "ProbeResult",
+    "Results",
+    "callback",
+    "compare",
+    "figure",
+    "load",
+    "probe",
+    "results",
+]
 
 SOURCES: Final = {Path(__file__).parent}  # folders whose modules no `.pyc` stands for
 

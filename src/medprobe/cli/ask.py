@@ -1,8 +1,8 @@
-"""`medprobe ask` and `medprobe run`: probe a model at once, without the pipeline.
+"""`medprobe ask`: one prompt; and how `ask` and `run` find models, methods and benchmarks.
 
-`ask` is for one prompt, `run` for a benchmark. Both use the models and settings of a project, and
-record nothing. A model or benchmark goes by its name in params.yaml, or by its path. An error says
-what is wrong with this argument, not what a project would have made of it.
+Both use the models and settings of a project, and record nothing. A model or benchmark goes by its
+name in params.yaml, or by its path. An error says what is wrong with this argument, not what a
+project would have made of it.
 """
 
 import re
@@ -16,13 +16,10 @@ import pandas as pd
 from medprobe import methods
 from medprobe.benchmarks.table import METADATA
 from medprobe.core import places
-from medprobe.core.answers import describe_unanswered
 from medprobe.core.checkpoints import NotOnHub, parse_hub_name
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import ModelKind, Params
-from medprobe.core.progress import print_above
 from medprobe.core.tables import (
-    BASELINE,
     DISTRACTOR,
     SLOT,
     BenchmarkTables,
@@ -33,33 +30,12 @@ from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
 from medprobe.library.model import Model
 from medprobe.library.probing import (
-    compare_with_controls,
-    draw_queries,
-    predict,
     read_answers,
-    score,
     to_tables,
 )
 from medprobe.methods import Method
-from medprobe.metrics import Scoring
-from medprobe.metrics.baselines import LETTERS, MAJORITY, RANKING, SHOWN, majority
-from medprobe.metrics.letters import RANKED, letters
-from medprobe.metrics.pairs import with_controls
-from medprobe.metrics.results import (
-    COMPARISON,
-    main_variants,
-    primary_metric,
-    select,
-    select_systems,
-    to_rows,
-    without_repeats,
-)
-from medprobe.metrics.summary import MEANS
 from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
-from medprobe.report.numbers import format_difference, format_interval, format_value
-from medprobe.report.numbers import metric as find_metric
-from medprobe.report.verdicts import TITLES, control_title, p_value
 
 LISTED: Final = re.compile(r"[\[({]\s*['\"]|[\[({][^])}]*,[^])}]*[])}]$")  # as programs write one
 MEAN: Final = "macro"
@@ -180,9 +156,9 @@ def ask(
         names = read_answers(Path(benchmark))
     elif benchmark is None and not names:
         benchmark = next((name for named in params.benchmarks.values() for name in named), None)
-    model = _model(name, method, params)
+    model = find_model(name, method, params)
     if method is None:
-        method = _choose_method(model, "rank" if benchmark or names else "write")
+        method = choose_method(model, "rank" if benchmark or names else "write")
     if names:
         best = model.rank(prompt, names, method)
     elif benchmark:
@@ -212,7 +188,8 @@ def ask(
     outputs.print_table(columns, (row[:count] for row in cells), f"{prompt} ({method})")
 
 
-def _choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
+def choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
+    """Choose the method that is taken where none is named (`Method.ASK_PRIORITY`)."""
     asked = {name: methods.find(name).ASK_PRIORITY for name in methods.find_by_kind(model.kinds)}
     serving = {
         name: of_method[purpose] for name, of_method in asked.items() if purpose in of_method
@@ -237,7 +214,7 @@ def answers(
     Raises:
         BadInput: for a method that does not rank candidates.
     """
-    model = _model(name, method, params)
+    model = find_model(name, method, params)
     serving = library.find_answering(model.kinds)
     if method not in serving:
         ranks = methods.find(method).METRIC == library.ANSWER_METRIC
@@ -253,90 +230,13 @@ def answers(
     else:
         candidates = candidates[candidates["subset"] == queries["subset"].item()]
     names = candidates.drop_duplicates("name").assign(subset=queries["subset"].item())
-    prober = _prober(model, method, benchmark, params)
+    prober = make_prober(model, method, benchmark, params)
     tables = replace(tables, queries=queries, candidates=names)
     model.check_texts(tables)
     return library.predict_answers(prober, tables, k)
 
 
-def run(
-    name: str,
-    method: str | None,
-    benchmark: str,
-    params: Params,
-    *,
-    prompts: Path | None = None,
-    limit: int | None = None,
-    out: Path | None = None,
-    every: bool = False,
-    as_json: bool = False,
-) -> None:
-    """Probe a model on a benchmark, and print a headline and the means over relations.
-
-    The headline is the main metric, next to its control, such as the model's answers to other
-    subjects, and two baselines: the majority and the letters of the names. `limit` queries are
-    drawn by the seed, evenly over relations and subsets. With `every`, the parts of subsets and the
-    means over queries are printed as well. Without a method, one that ranks candidates and serves
-    the model is taken.
-
-    Raises:
-        BadInput: for an unknown model, method, benchmark or file.
-    """
-    whole, metadata = _tables_of(benchmark, prompts, params)
-    model, tables = _model(name, method, params), whole
-    method = method or _choose_method(model, "rank")
-    if limit is not None:
-        tables = replace(whole, queries=draw_queries(whole.queries, limit, params.seed))
-    beside = {}  # the majority is counted on all queries, not only on those drawn
-    if metadata.ranks_answers:
-        beside = {MAJORITY: majority(whole, RANKED, tables), LETTERS: letters(tables)}
-    scoring = Scoring.for_model(model.folder, metadata, params)
-    prober = _prober(model, method, benchmark, params)
-    model.check_texts(tables)
-    predictions = predict(prober, tables, name)
-    if warning := describe_unanswered(predictions):
-        print_above(f"{name}: warning: {warning}")
-    found = score(predictions, tables, prober.METRIC, scoring, out)
-    rows = pd.DataFrame(to_rows({"": found.scores}, name, method), columns=COMPARISON)
-    rows = rows[rows["relation"].isin(MEANS)]
-    baseline_rows = pd.DataFrame(
-        [
-            row
-            for baseline, ranked in beside.items()
-            if len(ranked)
-            for row in to_rows(
-                {"": score(ranked, tables, RANKING, scoring).scores}, BASELINE, baseline
-            )
-        ],
-        columns=COMPARISON,
-    )
-    tests = compare_with_controls(found, metadata, scoring.params, (name, method))
-    controlled = with_controls(tests)
-    if as_json:
-        if not every:
-            rows, baseline_rows = _main(rows), _main(baseline_rows)
-        metric = primary_metric(rows, metadata)
-        main = select_systems(controlled, main_variants(rows))
-        above = select(main, metric=metric).assign(p=main["p_holm"])
-        columns = ["subset", "metric", "control", "difference", "p"]
-        content = {
-            "numbers": rows.drop(columns="std").to_dict("records"),
-            **{
-                baseline: select(baseline_rows, method=baseline)
-                .drop(columns="std")
-                .to_dict("records")
-                for baseline in SHOWN
-            },
-            "above_control": above[columns].to_dict("records"),
-        }
-        print(to_json(content))
-        return
-    print(_headline(rows, metadata, controlled, baseline_rows))
-    rows = rows if every else _main(rows)
-    _print_rows(without_repeats(rows))
-
-
-def _tables_of(
+def find_tables(
     benchmark: str, prompts: Path | None, params: Params
 ) -> tuple[BenchmarkTables, Metadata]:
     """Read a benchmark of params.yaml, or a file of facts with the templates in `prompts`."""
@@ -349,52 +249,7 @@ def _is_file(benchmark: str, params: Params) -> bool:
     return Path(benchmark).exists() and benchmark not in params.benchmark_names
 
 
-def _print_rows(rows: pd.DataFrame) -> None:
-    cells = []
-    for row in rows.itertuples():
-        interval = f"{row.low:.3f} – {row.high:.3f}" if pd.notna(row.low) else ""
-        count = f"{row.n:.0f}" if pd.notna(row.n) else ""
-        names = (row.method, row.subset, row.relation, row.metric)
-        cells.append((*names, f"{row.value:.3f}", interval, count))
-    columns = ("method", "subset", "relations", "metric", "value", "interval", "queries")
-    outputs.print_table(columns, cells)
-
-
-def _main(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the means of whole subsets."""
-    is_mean = rows["relation"] == MEAN if (rows["relation"] == MEAN).any() else True
-    is_main = is_mean & ~rows["subset"].str.contains("/")
-    return rows[is_main & ~rows["metric"].str.endswith("_tied")]
-
-
-def _headline(
-    rows: pd.DataFrame, metadata: Metadata, controlled: pd.DataFrame, baseline_rows: pd.DataFrame
-) -> str:
-    """The main metric of each whole subset by the main variant, beside control and baselines."""
-    metric = primary_metric(rows, metadata)
-    title = find_metric(metric).title
-    lines = []
-    main = select_systems(rows, main_variants(rows))
-    for row in select(main, metric=metric, relation=MEAN).itertuples():
-        if "/" in row.subset:
-            continue
-        value = f"{format_value(metric, row.value)} {format_interval(metric, row.low, row.high)}"
-        count = "1 query" if row.n == 1 else f"{row.n:,.0f} queries"
-        line = f"{row.subset}: {title} {value.rstrip()} on {count}"
-        is_lower = find_metric(metric).better_on(row.subset) == "lower"
-        keys = {"subset": row.subset, "metric": metric}
-        for found in select(controlled, **keys, method=row.method).itertuples():
-            gap = -found.difference if is_lower else found.difference
-            about = f"difference {format_difference(metric, gap)}, {p_value(found.p_holm)}"
-            line += f"; {control_title(found.control)} "
-            line += f"{format_value(metric, row.value - gap)} ({about})"
-        for baseline in select(baseline_rows, **keys, relation=MEAN).itertuples():
-            line += f"; {TITLES[baseline.method]} {format_value(metric, baseline.value)}"
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def _model(name: str, method: str | None, params: Params) -> library.Model:
+def find_model(name: str, method: str | None, params: Params) -> library.Model:
     """Find a model of params.yaml, or open what `medprobe.load` opens.
 
     A method that no GGUF file serves is refused before the file is converted.
@@ -417,7 +272,7 @@ def _model(name: str, method: str | None, params: Params) -> library.Model:
     return library.Model(name, folder, (kind,), params.engine, params.seed)
 
 
-def _prober(model: library.Model, method: str, benchmark: str, params: Params) -> Method:
+def make_prober(model: library.Model, method: str, benchmark: str, params: Params) -> Method:
     """Prepare the method with its settings in params.yaml for the benchmark and the model's kind.
 
     If that kind has no settings, those of another kind count, then the method's defaults.

@@ -11,11 +11,11 @@ from medprobe.core.errors import BadInput
 
 @main.command(
     epilog=example(
-        "medprobe run ~/models/my-bert --benchmark facts.csv --method fill_mask",
+        "medprobe run ~/models/my-bert gpt2 --benchmark facts.csv --prompts prompts.csv",
         "medprobe run taught --benchmark medlama --method mask_average --limit 100",
     )
 )
-@click.argument("model", shell_complete=group.models)
+@click.argument("models", nargs=-1, required=True, shell_complete=group.models)
 @click.option(
     "--benchmark",
     required=True,
@@ -37,7 +37,7 @@ from medprobe.core.errors import BadInput
 @click.option("--all", "every", is_flag=True, help="Print all metrics, by parts of subsets too.")
 @json_option
 def run(
-    model: str,
+    models: tuple[str, ...],
     benchmark: str,
     method: str | None,
     *,
@@ -47,24 +47,26 @@ def run(
     every: bool,
     as_json: bool,
 ) -> None:
-    """Probe a model at once, without DVC. Nothing is recorded.
+    """Probe models at once, without DVC, and compare them. Nothing is recorded.
 
     A model of the hub, a folder and a file of facts need no project.
 
     \b
-    MODEL  a model of params.yaml or of the hub, a checkpoint's folder, or a .gguf file
+    MODELS  models of params.yaml or of the hub, checkpoints' folders, or .gguf files
     """
     from medprobe.cli.ask import check_benchmark, check_model, check_path
-    from medprobe.cli.ask import run as probe
+    from medprobe.cli.run import run as probe
 
-    needs_project = [check_model(model), check_benchmark(benchmark)]
+    needs_project = [*map(check_model, models), check_benchmark(benchmark)]
     if prompts:
         check_path(prompts, "--prompts")
     if out and out.suffix != ".parquet":
         raise BadInput(out, "predictions are saved as parquet", "end the name in .parquet")
     params = load_params(required=any(needs_project))
     printed = {"every": every, "as_json": as_json}
-    probe(model, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
+    if out and len(models) > 1:
+        raise BadInput("--out", "predictions of several models", "run one model at a time")
+    probe(models, method, benchmark, params, prompts=prompts, limit=limit, out=out, **printed)
 
 
 @main.command(

@@ -39,11 +39,19 @@ class ProbeResult:
         scores: rows of the comparison; the columns are `metrics.results.COMPARISON`.
         predictions: the prediction table.
         tables: the benchmark that the facts make.
+        model: the model's name.
+        values: what `compare` compares: the metrics of each fact under the method's main variant,
+            with the columns `query_id, relation, cluster, answer, weight`.
+        controls: tests of each variant against the model's answers to other subjects, with the
+            columns `metrics.shuffled.TESTS`.
     """
 
     scores: pd.DataFrame
     predictions: pd.DataFrame
     tables: BenchmarkTables
+    model: str
+    values: pd.DataFrame
+    controls: pd.DataFrame
 
 
 def probe(
@@ -104,9 +112,12 @@ def probe(
     predictions = predict(prober, model.shorten_prompts(tables), model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
-    scores = score(predictions, tables, prober.METRIC, scoring).scores
-    rows = to_rows({_name(facts): scores}, model.name, method)
-    return ProbeResult(pd.DataFrame(rows, columns=COMPARISON), predictions, tables)
+    found = score(predictions, tables, prober.METRIC, scoring)
+    rows = to_rows({_name(facts): found.scores}, model.name, method)
+    scores = pd.DataFrame(rows, columns=COMPARISON)
+    [(_, name)] = main_variants(scores)
+    values = found.paired[found.paired["variant"] == name.partition(":")[2]]
+    return ProbeResult(scores, predictions, tables, model.name, values, found.controls)
 
 
 def to_tables(

@@ -235,7 +235,7 @@ def draw_others(clusters: np.ndarray, count: int, seed: int) -> np.ndarray:
         The places of the other queries, [count, queries]; none where there is one cluster.
 
     >>> draw_others(np.array([0, 1, 0]), 1, seed=1)
-    array([[1, 2, 1]])
+    array([[1, 0, 1]])
     """
     order, sizes = np.argsort(clusters, kind="stable"), np.bincount(clusters)
     starts, draw = np.cumsum(sizes) - sizes, np.random.default_rng(seed)
