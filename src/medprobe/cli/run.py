@@ -79,7 +79,7 @@ def run(
     for model, own, label in zip(found, asked, _labels(names), strict=True):
         prober = make_prober(model, own, benchmark, params)
         model.check_texts(tables)
-        predictions = predict(prober, tables, model.name)
+        predictions = predict(prober, model.shorten_prompts(tables), model.name)
         if warning := describe_unanswered(predictions):
             print_above(f"{model.name}: warning: {warning}")
         scoring = Scoring.for_model(model.folder, metadata, params)
