@@ -30,8 +30,8 @@ from medprobe.core.tables import (
     DISTRACTOR,
     FAMILIES,
     ORIGINAL,
+    OWN_TABLE,
     PLACES,
-    RELATION_ANSWERS,
     SLOT,
     BenchmarkTables,
 )
@@ -194,9 +194,7 @@ def tables(
     if spaces:
         pairs = [(relation, name) for relation, space in spaces.items() for name in space.values()]
         others[ANSWER_SPACE] = pd.DataFrame(pairs, columns=["relation", "name"])
-    answers = queries.explode("answers")[["relation", "answers"]].drop_duplicates(ignore_index=True)
-    others[RELATION_ANSWERS] = answers.rename(columns={"answers": "name"})
-    return BenchmarkTables(queries, candidates, notes, others, normalise=normalise)
+    return BenchmarkTables(queries, candidates, notes, others, normalise, builder=OWN_TABLE)
 
 
 def _joined(places: list[str]) -> str:

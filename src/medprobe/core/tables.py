@@ -45,6 +45,7 @@ FAMILIES: Final = "families"  # a subset, or its end: a fact's queries in other 
 MEMBER: Final = "#"  # in the id of a family's query: after the id of the fact
 ORIGINAL: Final = "original"  # the benchmark's wording, and its name of a subject
 ANSWER_SPACE: Final = "answer_space"  # a table `relation, name`: only these are ranked for it
+OWN_TABLE: Final = "table"  # the builder of tables of one's own
 RELATION_ANSWERS: Final = "relation_answers"  # a table `relation, name`: of a drawn one's source
 CANDIDATE_COLUMNS: Final = ["name", "id", "type", "subset"]
 BASELINE: Final = "baseline"  # the model of predictions that do not depend on subjects

@@ -15,7 +15,14 @@ import pandas as pd
 
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import QUERY_COLUMNS, RELATION_ANSWERS, read_table
+from medprobe.core.tables import ABOUT as ABOUT_FILE
+from medprobe.core.tables import (
+    OWN_TABLE,
+    QUERY_COLUMNS,
+    RELATION_ANSWERS,
+    read_about,
+    read_table,
+)
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.clusters import name_clusters
 from medprobe.metrics.statistics import Clusters, Scale, Spread, interval, jackknife
@@ -59,10 +66,16 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
 
 
 def _whole_relations(queries: pd.DataFrame, benchmark: Path) -> set[str]:
-    """The relations of which the table has all answers of the source, or nearly all."""
+    """The relations of which a benchmark has all answers of the source, or nearly all.
+
+    A table of one's own has all its answers; of others a drawn benchmark says what was left out.
+    """
     path = benchmark / f"{RELATION_ANSWERS}.parquet"
     if not path.is_file():
-        return set()
+        is_own = (benchmark / ABOUT_FILE).is_file() and read_about(benchmark)[
+            "builder"
+        ] == OWN_TABLE
+        return {*queries["relation"]} if is_own else set()
     source = read_table(path, ["relation", "name"]).groupby("relation")["name"].agg(set)
     present = queries.explode("answers").groupby("relation")["answers"].agg(set)
     return {
