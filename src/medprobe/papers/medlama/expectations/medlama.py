@@ -174,9 +174,12 @@ def _facts(path: Path, relations: set[str], subjects: set[str], obsolete: bool) 
 
 
 def _names_of_atoms(cuis: set[str]) -> dict[str, str]:
-    """The names of these concepts' atoms by AUI, and the last name of each concept by its CUI."""
+    """The names of these concepts' atoms by AUI, and the last name of each concept by its CUI.
+
+    The last one is so in a release, which sorts its rows by their first fields.
+    """
     names = {}
-    for fields in read_names(MRCONSO, cuis, {}, WHY):
+    for fields in sorted(read_names(MRCONSO, cuis, {}, WHY), key=lambda row: row[: AUI + 1]):
         names[fields[AUI]] = names[fields[CUI]] = fields[STR]
     return names
 
