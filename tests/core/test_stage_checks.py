@@ -136,21 +136,6 @@ def test_an_edit_while_a_stage_runs_ends_it(project: Project, file: str, back: b
         assert refusal(project, reproduce(project)) == line
 
 
-@pytest.mark.parametrize("file", [CODE, PLUGIN])
-def test_a_compiled_file_stands_for_no_source(project: Project, file: str) -> None:
-    """A copy that keeps times can have the time and the size of the source that it replaces."""
-    path, new = project.folder / file, 'raise ImportError("the new code runs")'
-    text = path.read_text()
-    path.write_text(f"{text}\n{'#' * len(new)}\n")
-    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-    for ran in (False, True):
-        if ran:
-            path.write_text(f"{text}\n{new}\n")
-            os.utime(path, ns=times)
-        run(project, "medprobe", "code")
-        assert ("the new code runs" in build(project, PYTHONDONTWRITEBYTECODE="").stdout) == ran
-
-
 SOURCE = "data/edited/facts.csv"
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from medprobe import SOURCES
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARAMS, PLUGINS
 
@@ -262,7 +261,6 @@ def load_module(plugin: Plugin) -> ModuleType:
 
 
 def _import(plugin: Plugin) -> ModuleType:
-    SOURCES.update(folder.resolve() for folder in source_folders().values())
     if plugin.file:
         folder = str(PLUGINS.resolve())
         package = sys.modules.get(PROJECT)
