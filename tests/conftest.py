@@ -72,8 +72,7 @@ def sample_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small project with a stage of each kind, run once for all test processes.
 
-    Tests work in a copy (`Project.copy`). The folder `audit` next to it has what each stage
-    imported.
+    Tests work in a copy (`Project.copy`).
     """
     from filelock import FileLock
 

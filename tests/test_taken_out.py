@@ -62,7 +62,7 @@ for what in ("methods", "benchmarks", "metrics", "papers", "checkpoints", "model
 run("init", "new")
 with chdir("new"):
     run("check")
-run("check"); run("pipeline")
+run("check")
 run("run", "model", "--benchmark", "data/tables/facts.csv", "--method", "mask_average")
 run("build", "--benchmark", "facts"); run("validate", "--benchmark", "facts")
 run("fetch", "--model", "mine")

@@ -1,76 +1,83 @@
-"""The files that code follows from, on a small package made for it."""
+"""What stands for code in a key: a hash in a clone, a version in an installed package."""
 
-import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from medprobe.core.code import MESSAGE_MODULES, ROOT, closure
+from medprobe.core import code, parts
+from medprobe.core.code import code_key
+from medprobe.core.plugins import Plugin, find_plugins
 
-# The stage that a message tells the user to run; no number depends on it.
-FOR_A_MESSAGE = "from medprobe.core.dvc_records import stage_of"
-PACKAGE = {
-    "__init__.py": "",
-    "empty.py": '"""Nothing to run."""\n',
-    "low.py": "x = 1\n",
-    "types.py": "x = 1\n",
-    "later.py": "x = 1\n",
-    "stage.py": "from medprobe.metrics import find\nimport medprobe.low\n",
-    "typed.py": (
-        "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from medprobe import types\n"
-        "def f():\n    from medprobe import empty, later\n"
-    ),
-    "metrics/__init__.py": "def find(x): ...\n",
-    "metrics/one.py": "from medprobe.low import x\n\nSCORER = x\n",
-    "papers/a/metrics/two.py": "from medprobe.metrics import helper\n\nSCORER = helper.x\n",
-    "metrics/helper.py": "x = 1\n",
-    "page/__init__.py": "x = 1\n",
-    "page/page.html": "<p>",
-    "page/fonts/a.txt": "",
-}
+FILES = ("engine/masked.py", "engine/notes.md", "methods/one.py", "papers/a/tables.py")
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    for name, text in PACKAGE.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path
+def clone(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone whose code runs."""
+    root = working_folder / "src/medprobe"
+    for name in (*FILES, "extensions/b/methods/two.py", "extensions/c/shared.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x = 1\n")
+    Path("requirements.lock").write_text("torch==2.13.0\n")
+    for module in (code, parts):
+        monkeypatch.setattr(module, "ROOT", root)
+    return root
 
 
-def names(root: Path, *modules: str, **plugins: list[str]) -> set[str]:
-    files = closure(*modules, plugins=plugins, root=root)
-    return {path.relative_to(root).as_posix() for path in files}
+def plugin(path: Path) -> Plugin:
+    return Plugin("methods", path.stem, path.stem, path)
 
 
-def test_imports_inside_functions_count_and_those_for_types_do_not(root: Path) -> None:
-    assert names(root, "medprobe.typed") == {"typed.py", "later.py"}
+def moved_by(edited: Path, *rooms: str, **more: object) -> bool:
+    """Whether an edit of a file changes the key."""
+    before = code_key(*rooms, **more)
+    edited.write_text(edited.read_text() + "# a comment\n")
+    return code_key(*rooms, **more) != before
 
 
-def test_what_finds_plugins_counts_with_all_of_them_or_with_those_that_are_chosen(
-    root: Path,
+def test_in_a_clone_an_edit_of_what_computes_counts(clone: Path) -> None:
+    assert moved_by(clone / "engine/masked.py", "engine", version=1)
+    assert moved_by(Path("requirements.lock"), "engine", version=1)
+    assert not moved_by(clone / "methods/one.py", "engine", version=1)
+    assert not moved_by(clone / "engine/notes.md", "engine", version=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "file", "counts"),
+    [
+        ("methods/one.py", "methods/one.py", True),
+        ("methods/one.py", "papers/a/tables.py", False),
+        ("papers/a/methods/three.py", "papers/a/tables.py", True),  # a paper's folder is its own
+        ("extensions/b/methods/two.py", "extensions/c/shared.py", True),  # they use each other
+    ],
+)
+def test_in_a_clone_a_method_has_its_own_folder(
+    clone: Path, method: str, file: str, counts: bool
 ) -> None:
-    core = {"stage.py", "low.py", "metrics/__init__.py"}
-    every = {"metrics/one.py", "papers/a/metrics/two.py", "metrics/helper.py"}
-    assert names(root, "medprobe.stage") == core | every
-    assert names(root, "medprobe.stage", metrics=["one"]) == core | {"metrics/one.py"}
-    two = {"papers/a/metrics/two.py", "metrics/helper.py"}
-    assert names(root, "medprobe.stage", metrics=["two"]) == core | two
+    assert moved_by(clone / file, plugins=[plugin(clone / method)], version=1) == counts
 
 
-def test_modules_that_only_print_are_no_dependency(root: Path) -> None:
-    (root / "core").mkdir()
-    (root / "core/progress.py").write_text("x = 1\n")
-    (root / "low.py").write_text("from medprobe.core.progress import x\n")
-    assert names(root, "medprobe.low") == {"low.py"}
-    for module in MESSAGE_MODULES:
-        path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
-        found = re.findall(r"^ *(?:from|import) medprobe.*$", path.read_text(), re.MULTILINE)
-        assert [line for line in found if line.split("  #")[0].strip() != FOR_A_MESSAGE] == []
+def test_in_an_installed_package_the_version_counts_alone(clone: Path) -> None:
+    """None of a method's is medprobe's own."""
+    shutil.move(clone, "installed")
+    for module in (code, parts):
+        pytest.MonkeyPatch().setattr(module, "ROOT", Path("installed"))
+    edited = Path("installed/engine/masked.py")
+    assert not moved_by(edited, "engine", version=1)
+    assert code_key("engine", version=1) != code_key("engine", version=2)
+    assert not moved_by(edited, "engine")
 
 
-def test_a_packages_data_belongs_to_it(root: Path) -> None:
-    expected_files = {"page/__init__.py", "page/page.html", "page/fonts/a.txt"}
-    assert names(root, "medprobe.page") == expected_files
+def test_a_projects_own_plugin_counts_with_the_files_that_plugins_share(
+    working_folder: Path,
+) -> None:
+    for name in ("methods/mine.py", "methods/other.py", "shared.py"):
+        path = Path("plugins") / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x = 1\n")
+    Path("params.yaml").touch()
+    mine = find_plugins("methods")["mine"]
+    assert moved_by(Path("plugins/methods/mine.py"), plugins=[mine], version=1)
+    assert moved_by(Path("plugins/shared.py"), plugins=[mine], version=1)
+    assert not moved_by(Path("plugins/methods/other.py"), plugins=[mine], version=1)

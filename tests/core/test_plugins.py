@@ -13,16 +13,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 
 import medprobe
 from helpers import FolderOf
 from helpers.project import ROOT, Project, environment
 from medprobe import benchmarks, methods, metrics
-from medprobe.core import code, parts, plugins
 from medprobe.core.errors import BadInput
-from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.init import params_text
+from medprobe.pipeline.probing import method_code
 
 EXTENDING = (ROOT / "docs/how-to/extending.md").read_text(encoding="utf-8")
 WRITTEN = {  # by path, the files that extending.md has a reader write
@@ -121,67 +119,34 @@ def test_nothing_is_imported_from_data_or_outputs(home: Path) -> None:
     assert methods.list_names() == names and "evil" not in names
 
 
-def test_what_follows_from_a_plugin_names_its_files(home: Path, lab: Path) -> None:
-    probing = pipeline.code("probe", methods=["shortest_first"])
-    assert METHOD in probing
-    assert not any(re.search("lab|longest|limits", path) for path in probing)
-    assert pipeline.code("probe", methods=["longest_first"])[-1] == (
-        "plugins/methods/longest_first.lock"
-    )
-    scoring = pipeline.code("score")
-    assert {METRIC, "plugins/metrics/gain.lock"} <= set(scoring)
-    assert METHOD not in scoring
-    lookups = {BACKEND, "plugins/backends/lab_lookup.lock"}
-    assert lookups <= set(pipeline.code("probe", methods=["answering"]))
-    assert not lookups & {*probing, *scoring}
-    point = plugins.find_plugins("methods")["longest_first"]
-    files = [path.relative_to(lab).as_posix() for path in code.plugin_files(point)]
-    assert files == [
-        "lab/methods/longest_first.py",
-        "lab/order.py",
-    ]  # relative imports are followed
-
-
-def test_in_a_clone_the_lists_of_code_are_made_again_after_an_edit_of_a_plugin(home: Path) -> None:
-    Path("src").mkdir()
-    Path("src/medprobe").symlink_to(code.ROOT)
-    stages = yaml.safe_load(pipeline.text())["stages"]
-    assert {"src/medprobe", METHOD, METRIC} <= set(stages["code"]["deps"])
-    code_list = "outputs/code/probe-masked.txt"
-    assert {METHOD, code_list} <= set(stages["probe-masked"]["deps"])
-    assert "src/medprobe/core/tables.py" in pipeline.code_lists()[Path(code_list)]
-
-
 def test_plugins_share_code_in_a_file_of_their_folder(home: Path) -> None:
     edit = "from medprobe_plugins.shared import LENGTH\nfrom medprobe.methods import"
     text = WRITTEN[METHOD].replace("from medprobe.methods import", edit)
     write(home, {"plugins/shared.py": "LENGTH = 3\n", METHOD: text})
     assert vars(sys.modules[methods.find("shortest_first").__module__])["LENGTH"] == 3
-    assert {METHOD, "plugins/shared.py"} <= {*pipeline.code("probe", methods=["shortest_first"])}
 
 
-@pytest.mark.parametrize(
-    ("method", "file"), [("shortest_first", METHOD), ("longest_first", "site/lab/order.py")]
-)
-def test_an_edit_of_a_plugin_makes_its_parts_again(
-    home: Path, lab: Path, method: str, file: str
+def test_an_edit_of_a_plugin_makes_its_results_again_and_of_a_package_the_version(
+    home: Path, lab: Path
 ) -> None:
-    def fingerprints() -> list[str]:
-        names = (method, "fill_mask")
-        return [
-            parts.code_fingerprint("medprobe.pipeline.stages.probe", {"methods": [x]})
-            for x in names
-        ]
+    def keys() -> list[str]:
+        names = ("shortest_first", "longest_first", "fill_mask")
+        return [method_code(name, Path("model")) for name in names]
 
-    Path("outputs/parts").mkdir(parents=True)
-    before, locks = fingerprints(), pipeline.plugin_locks()
-    assert fingerprints() == before
-    Path(file).write_text(Path(file).read_text() + "# a word\n")
-    after = fingerprints()
-    assert after[0] != before[0]
-    assert after[1] == before[1]
-    changed = {path.stem for path, text in pipeline.plugin_locks().items() if text != locks[path]}
-    assert changed == ({method} if method == "longest_first" else set())
+    before = keys()
+    for file in (Path(METHOD), lab / "lab/order.py"):
+        file.write_text(file.read_text() + "# a word\n")
+    assert [old != new for old, new in zip(before, keys(), strict=True)] == [True, False, False]
+    methods.find("longest_first").VERSION += 1
+    assert keys()[1] != before[1]
+
+
+def test_an_edit_of_a_backend_makes_the_results_of_its_models_again(home: Path) -> None:
+    model = model_of(home / "model")
+    before = [method_code("answering", folder) for folder in (model, home)]
+    Path(BACKEND).write_text(Path(BACKEND).read_text() + "# a word\n")
+    after = [method_code("answering", folder) for folder in (model, home)]
+    assert (before[0] != after[0], before[1] == after[1]) == (True, True)
 
 
 BROKEN = {
@@ -207,7 +172,7 @@ def test_a_broken_plugin_is_one_line_that_names_its_file(home: Path, case: str) 
 
 def test_a_broken_metric_is_named_where_it_is_only_read(home: Path) -> None:
     write(home, {METRIC: "def f(:\n"})
-    for use in (metrics.catalog, lambda: pipeline.code("score")):
+    for use in (metrics.catalog, lambda: metrics.find("ndcg")):
         with pytest.raises(BadInput, match=r"plugins/metrics/ndcg\.py"):
             use()
 
@@ -242,7 +207,7 @@ def test_a_link_out_of_the_folder_is_refused(home: Path) -> None:
 def test_an_entry_point_to_nothing_is_named(home: Path, lab: Path) -> None:
     shutil.rmtree(lab / "lab")
     with pytest.raises(BadInput, match=r"lab==1\.5: its entry point names a package lab,"):
-        pipeline.code("score")
+        metrics.list_names()
 
 
 def model_of(folder: Path, **changes: object) -> Path:
@@ -315,8 +280,10 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
     def works(*command: str) -> str:
         return project.works(*command, **installed)
 
-    assert "dvc.yaml: regenerated" in works("medprobe", "plan")
-    assert works("medprobe", "pipeline") == "dvc.yaml is up to date\n"
+    with (project.folder / "dvc.yaml").open("a") as file:
+        for builder in ("side_effects", "lab_effects"):
+            file.write(project.run("medprobe", "check", **installed).stdout.partition("Error")[0])
+            assert f"build-{builder}:" in (project.folder / "dvc.yaml").read_text()
     works("dvc", "repro", "compare")
     assert "params.yaml is valid" in works("medprobe", "doctor")
     doctor = json.loads(works("medprobe", "doctor", "--json"))
@@ -338,11 +305,7 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
     assert stale(works) == both
     works("dvc", "repro", *both)
     append(site / "lab/order.py")
-    assert not stale(works)  # before its lock is written again
-    append(project.folder / BACKEND)
-    assert "probe-causal@facts" in stale(works)
-    works("medprobe", "pipeline")
-    assert both <= stale(works)
+    assert not stale(works)  # an installed package has versions
     assert predictions(project, "shortest_first") == ["rash", "fever", "dry mouth"]
     assert predictions(project, "longest_first") == ["dry mouth", "fever", "rash"]
     # the free answer Fever is right by the rule of free answers, and of brantol there is no fact

@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from medprobe.core.code import ROOT
+from medprobe.core.plugins import ROOT
 from medprobe.core.spreadsheets import csv_text, escape_formula, read_csv
 from medprobe.metrics.results import write_csv
 

@@ -38,8 +38,6 @@ ELSEWHERE = {
     ),
     "dvc add data/umls data/sample": ("tests/pipeline/test_stale_stages.py", '"data/facts"'),
     "git add data/*.dvc": ("tests/pipeline/test_stale_stages.py", '"data/facts"'),
-    "dvc artifacts get": ("tests/pipeline/test_artifacts.py", "dvc artifacts get"),
-    "git tag": ("tests/pipeline/test_artifacts.py", "git tag -a"),
     "dvc exp run": ("tests/pipeline/test_pipeline.py", '"exp", "run"'),
     "dvc pull data.dvc": ("tests/pipeline/test_gate_command.py", "workflow_pulls"),
     "lm-eval run": ("tests/extensions/exchange/test_lm_eval.py", "MEDPROBE_LM_EVAL"),

@@ -64,12 +64,7 @@ def test_the_tutorial(
     benchmark, methods = block("yaml", "benchmarks:").split("methods:")
     params = replace(params, "benchmarks", benchmark)
     path.write_text(replace(params, "methods", f"methods:{methods}"))
-    stages = yaml.safe_load(Path("dvc.yaml").read_text())["stages"]
-    assert "probe-masked" in stages
-    assert run(main, ["pipeline"]).exit_code == 0
-    written = yaml.safe_load(Path("dvc.yaml").read_text())
-    assert written["stages"] == stages, "plain `dvc repro` needs no new dvc.yaml"
-    assert [*written["artifacts"]] == ["taught", "untaught"]
+    assert run(main, ["check"]).exit_code == 0
     assert run(main, ["build", "--benchmark", "drugs"]).exit_code == 0
     assert run(main, ["validate", "--benchmark", "drugs"]).exit_code == 0
 

@@ -15,9 +15,8 @@ import yaml
 
 from helpers import ROOT
 
-AUDIT = Path(__file__).parent / "audit"
 NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore"]
-NEEDED += ["expectations", "src", "requirements.lock", "requirements-tools.lock"]
+NEEDED += ["expectations", "plugins", "src", "requirements.lock", "requirements-tools.lock"]
 
 # Small models that learn almost nothing: tests check the pipeline, not the numbers.
 SMALL: dict[str, Any] = {
@@ -46,9 +45,7 @@ NEEDED_SECTIONS = ("seed", "engine", "rewire", "score", "track")
 def environment() -> dict[str, str]:
     """The environment of a project's commands."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    variables = {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", "COLUMNS": "200"}
-    variables["PYTHONPATH"] = os.pathsep.join([str(AUDIT), os.environ.get("PYTHONPATH", "")])
-    return variables
+    return {**os.environ, "PATH": path, "MLFLOW_TRACKING_URI": "", "COLUMNS": "200"}
 
 
 def copy_project(source: Path, folder: Path) -> None:

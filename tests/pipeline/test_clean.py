@@ -14,7 +14,6 @@ from medprobe.core.files import size
 from medprobe.core.params import ModelParams, Models, Params
 from medprobe.core.parts import record_used
 from medprobe.core.places import PARTS
-from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.clean import leftovers, remove, unused_parts
 from medprobe.pipeline.doctor import doctor
 from medprobe.pipeline.stale_stages import find_stale_stages
@@ -155,8 +154,6 @@ def test_a_wrong_file_removes_nothing(project: Path) -> None:
 def test_the_doctor_lists_it(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for files in ("files", "locks"):
-        monkeypatch.setattr(pipeline, files, dict)
     doctor(Params(), Path("data"))
     printed = capsys.readouterr().out
     assert "No longer in params.yaml" in printed and "`medprobe clean` removes them" in printed

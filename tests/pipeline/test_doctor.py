@@ -8,8 +8,8 @@ import pytest
 from helpers import ROOT
 from medprobe import benchmarks
 from medprobe.core.params import HubModel, ModelParams, Models, Params
-from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.doctor import doctor, list_models, list_sources, missing_sources
+from medprobe.pipeline.init import pipeline_text
 
 
 def sources(params: Params, data: Path) -> dict[str, tuple[int | None, list[str]]]:
@@ -97,12 +97,10 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     mine = working_folder / "checkpoints/mine"
     params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
     Path("requirements.lock").write_text("nowhere-to-be==1\n")
-    monkeypatch.setattr(pipeline, "files", dict)
-    monkeypatch.setattr(pipeline, "locks", dict)
     assert not doctor(params, Path("data"))
     lines = capsys.readouterr().out.splitlines()
     assert f"params.yaml: folders.mine: {mine} does not exist" in lines
-    assert "requirements.lock: nowhere-to-be 1 is required, installed: none" in lines
+    assert "requirements.lock: nowhere-to-be 1 is required, it is not installed" in lines
     assert not any("what it names in data/ exists" in line for line in lines)
     assert list_models(params)[0]["checkpoint"] == "missing"
     mine.mkdir(parents=True)
@@ -127,8 +125,6 @@ def test_a_file_that_settings_name_is_a_source(tmp_path: Path) -> None:
 def test_a_missing_source_is_named_with_the_command_that_brings_it(
     working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("files", "locks"):
-        monkeypatch.setattr(pipeline, name, dict)
     plugin = working_folder / "plugins/imports/drugs.py"
     plugin.parent.mkdir(parents=True)
     Path("params.yaml").touch()
@@ -144,12 +140,13 @@ def test_a_missing_source_is_named_with_the_command_that_brings_it(
     assert prompts.split() == ["data/tables/prompts.csv"] and "own-data.md" in last
 
 
-def test_a_dvc_yaml_that_the_code_does_not_ask_for_is_written_again(
-    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_blocks_of_a_newer_version_that_a_project_lacks_are_named(
+    working_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pipeline, "files", lambda: {Path("dvc.yaml"): "stages: {}\n"})
-    monkeypatch.setattr(pipeline, "locks", dict)
-    for says_so in (True, False):
-        assert doctor(Params(), Path("data"))
-        assert ("dvc.yaml: regenerated" in capsys.readouterr().out) == says_so
-    assert Path("dvc.yaml").read_text() == "stages: {}\n"
+    text = pipeline_text()
+    Path("dvc.yaml").write_text(text.replace("  validate-lama:", "  mine:"))
+    assert doctor(Params(), Path("data"))
+    assert "dvc.yaml: lacks validate-lama of this version; copy" in capsys.readouterr().out
+    Path("dvc.yaml").write_text(f"{text}  mine: {{cmd: ls}}\n")
+    assert doctor(Params(), Path("data"))
+    assert "dvc.yaml: lacks" not in capsys.readouterr().out

@@ -20,7 +20,6 @@ from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
 from medprobe.pipeline import check
-from medprobe.pipeline import dvc_yaml as pipeline
 from medprobe.pipeline.init import FILES, init
 
 SOURCES = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
@@ -101,9 +100,8 @@ def test_the_wheel_makes_a_project_and_probes_a_table(
     for path in suites:
         assert (project / path).read_bytes() == (ROOT / path).read_bytes()
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert f"medprobe=={version} # code " in (project / "requirements.lock").read_text()
-    stages = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]
-    deps = stages["probe-masked"]["deps"]
+    assert f"medprobe=={version}\n" in (project / "requirements.lock").read_text()
+    deps = yaml.safe_load((project / "dvc.yaml").read_text())["stages"]["probe-masked"]["deps"]
     assert "requirements.lock" in deps and not any("src/" in dependency for dependency in deps)
     (project / "data/facts.csv").write_text(FACTS)
     (project / "data/prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
@@ -149,23 +147,56 @@ def test_a_command_that_needs_an_extra_names_it(bare: Path, command: str) -> Non
     assert not (bare.parent / "mine").exists()
 
 
-def test_a_project_of_a_clone_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_projects_params_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     init(tmp_path / "mine")
     monkeypatch.chdir(tmp_path / "mine")
     check.check(load_params())
-    for path, content in pipeline.files().items():
-        assert path.read_text(encoding="utf-8") == content
-
-
-def test_after_an_upgrade_plan_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    init(tmp_path / "mine")
-    monkeypatch.chdir(tmp_path / "mine")
-    note = "requirements.lock: does not match what is installed; `medprobe pipeline` writes it"
-    assert note not in CliRunner().invoke(main, ["plan"]).output
+    assert "is required" not in CliRunner().invoke(main, ["doctor"]).output
     Path("requirements.lock").write_text("medprobe==0.1.0\n")
-    assert note in CliRunner().invoke(main, ["plan"]).output
+    assert "medprobe 0.1.0 is required" in CliRunner().invoke(main, ["doctor"]).output
+
+
+@pytest.mark.full
+def test_an_upgrade_probes_again_by_methods_of_a_higher_version_alone(
+    installed: Path, tmp_path: Path, tiny_model: FolderOf
+) -> None:
+    """Two methods; the upgrade edits the engine, and then raises the version of one."""
+    libs, project = tmp_path / "libs", tmp_path / "project"
+    shutil.copytree(installed, libs)
+    medprobe(libs, tmp_path, "init", "project")
+    shutil.copytree(tiny_model("bert"), project / "model")
+    (project / "data/tables").mkdir()
+    (project / "data/tables/facts.csv").write_text(FACTS)
+    prompts = "relation,template\ntreats,[X] treats [Y] .\n"
+    (project / "data/tables/prompts.csv").write_text(prompts)
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    params |= {
+        "folders": {"mine": "model"},
+        "models": {"masked": {"mine": {}}},
+        "benchmarks": {
+            "table": {"facts": {"facts": "tables/facts.csv", "prompts": "tables/prompts.csv"}}
+        },
+        "methods": {"masked": {"mask_average": {"facts": {}}, "fill_mask": {"facts": {}}}},
+    }
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+
+    def upgrade(file: str, *edit: str) -> set[str]:
+        """The methods that probe after an edit of the package, whose version is another one."""
+        code, lock = libs / "medprobe" / file, project / "requirements.lock"
+        code.write_text(code.read_text().replace(*edit) + "# an upgrade\n")
+        lock.write_text(f"{lock.read_text()}# {file}\n")
+        before = runs()
+        medprobe(libs, project, "repro", "--jobs", "1")
+        return {name for name, run in runs().items() if before.get(name) != run}
+
+    def runs() -> dict[str, str]:
+        records = (project / "outputs/runs").rglob("*.json")
+        return {path.parent.name: path.read_text() for path in records}
+
+    assert upgrade("engine/masked.py", "", "") == {"mask_average", "fill_mask"}
+    assert upgrade("engine/masked.py", "", "") == set()
+    raised = ("    KINDS =", "    VERSION = 2\n    KINDS =")
+    assert upgrade("methods/fill_mask.py", *raised) == {"fill_mask"}
 
 
 def test_a_new_project_has_nothing_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +213,6 @@ def test_a_clone_has_the_same_bytes(tmp_path: Path, setting: str) -> None:
     """Git for Windows changes line ends where nothing forbids it, and DVC hashes bytes."""
     project, clone = tmp_path / "mine", tmp_path / "clone"
     init(project)
-    (project / "plugins").mkdir()
     (project / "plugins/own.csv").write_bytes(b"of Windows\r\nof Unix\n")
     name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
     for command in (

@@ -1,6 +1,5 @@
 """The pipeline end to end, as a user runs it: DVC over a sample world made small."""
 
-import ast
 import json
 import re
 from collections.abc import Iterable
@@ -15,26 +14,8 @@ from lxml import html
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-import medprobe
 from helpers.project import Project
-from medprobe.core import places
 
-MESSAGE_MODULES = {"errors.py", "progress.py"}  # `code.MESSAGE_MODULES`
-# Of every command, for what is no number.
-COMMAND = {
-    "timings.py",
-    "places.py",
-    "cli",
-    "check.py",
-    "lineage.py",
-    "dvc_records.py",  # which stage a message names
-    *MESSAGE_MODULES,
-}
-# By which `check.py` reads params.yaml; what these stages make follows from none of it.
-CHECKING = {("fetch", "plugins.py")}
-# By which a stage compares its code and libraries with what DVC has recorded.
-COMPARING = {"stage_checks.py", "libraries.py", "code.py", "parts.py", "plugins.py"}
-NO_NUMBERS = {("medprobe", "check"), ("medprobe", "code")}  # commands from which no number follows
 OURS = {  # what stages leave beside their outputs, and why DVC need not know it
     "outputs/parts/*": "finished parts, from which a stopped stage goes on; safe to delete",
     "mlruns/*": "MLflow's store, which `medprobe track` fills from the outputs at any time",
@@ -46,52 +27,6 @@ ASIDE = (".git/*", ".dvc/*", "*/__pycache__/*", "*.gitignore", "dvc.lock")
 @pytest.fixture(scope="module")
 def project(finished_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project.copy(finished_project, tmp_path_factory.mktemp("pipeline") / "project")
-
-
-def test_a_stage_names_every_file_that_it_imports(project: Project, finished_project: Path) -> None:
-    """What the processes imported, held against the lists of code (`code.closure`)."""
-    audit = finished_project.with_name("audit")
-    src = project.folder / "src/medprobe"
-    with Repo(project.folder) as repo:
-        named = {
-            tuple(line.split()): {
-                project.folder / row.split()[1]
-                for dep in stage.deps
-                if Path(dep.fs_path).parent == project.folder / places.CODE
-                for row in Path(dep.fs_path).read_text().splitlines()
-            }
-            for stage in repo.index.stages
-            for line in (stage.cmd if isinstance(stage.cmd, list) else [stage.cmd])
-            if stage.cmd
-        }
-    root = Path(medprobe.__file__).parent
-    audited = set()
-    for path in audit.iterdir():
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        command = ("medprobe", *lines[0][0][1:])
-        if command not in named or command in NO_NUMBERS:
-            continue
-        files = [Path(file) for _, file in lines]
-        audited.add(command)
-        if command[1] == "probe":  # what it imports to log makes no output
-            logging = root / "pipeline/stages/track.py"
-            files = files[: files.index(logging)] if logging in files else files
-        for file in files:
-            module = src / file.relative_to(root)
-            place = {module.name, module.relative_to(src).parts[0]}
-            exempt = not place.isdisjoint(COMMAND) or module == src / "__init__.py"
-            exempt |= (command[1], module.name) in CHECKING or module.name in COMPARING
-            exempt |= module.parent.name == "commands"  # of papers and extensions, as cli is
-            exempt |= module.parent.name == "settings"  # counts where a module asks for it
-            if exempt or not runs_anything(module):
-                continue  # the package's own __init__ hands names on that no stage uses
-            assert module in named[command], f"{command} does not name {module}"
-    assert audited == named.keys() - NO_NUMBERS
-
-
-def runs_anything(path: Path) -> bool:
-    """Is there more in the file than a docstring?"""
-    return len(ast.parse(path.read_text()).body) > 1
 
 
 def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project: Project) -> None:

@@ -97,7 +97,7 @@ def project(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         methods, "find", lambda name: Alphabetical if name == "alphabetical" else real(name)
     )
     for module in ("probing", "stages.probe"):
-        monkeypatch.setattr(f"medprobe.pipeline.{module}.code_fingerprint", lambda *_: "code")
+        monkeypatch.setattr(f"medprobe.pipeline.{module}.method_code", lambda *_: "code")
     queries = [
         [f"{subset}-{relation}", "medlama", relation, "s", "C1", "s [Y]", ["b"], ["C2"], subset]
         for subset in ("full", "hard")

@@ -56,7 +56,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_a_stage_runs_once_after_all_that_it_depends_on(recorder: Recorder, jobs: int) -> None:
-    repro._run(STAGES, jobs, {}, 7)
+    repro._run(STAGES, jobs, {}, 7, [])
     assert recorder.ended == {"build", "train", "validate", "probe", "score"}
     assert all(recorder.before[stage] >= {*needed} for stage, needed in NEEDS.items())
     assert recorder.at_once <= jobs
@@ -83,14 +83,14 @@ def test_first_results_come_order_by_first_result() -> None:
 
 
 def test_stages_are_taken_up_in_that_order(recorder: Recorder) -> None:
-    repro._run(STAGES, 1, {}, 7)
+    repro._run(STAGES, 1, {}, 7, [])
     assert list(recorder.before) == order_by_first_result(STAGES)
 
 
 def test_what_depends_on_a_failing_stage_does_not_run(recorder: Recorder) -> None:
     recorder.failing = "train"
     with pytest.raises(BadInput, match="train"):
-        repro._run(STAGES, 2, {}, 7)
+        repro._run(STAGES, 2, {}, 7, [])
     assert not {"probe", "score"} & set(recorder.before)
 
 
@@ -98,7 +98,21 @@ def test_stages_that_wait_for_nothing_run_side_by_side(monkeypatch: pytest.Monke
     """Each waits for the other's begin: one after the other, neither would end."""
     both = threading.Barrier(2, timeout=60)
     monkeypatch.setattr(repro, "_dvc", lambda *_: both.wait())
-    repro._run({name: STAGES[name] for name in ("build", "train")}, 2, {}, 7)
+    repro._run({name: STAGES[name] for name in ("build", "train")}, 2, {}, 7, [])
+
+
+def test_stages_side_by_side_have_a_card_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, used = threading.Barrier(2, timeout=60), set()
+
+    def run(arguments: list[str], variables: Mapping[str, str], group: int) -> None:
+        used.add(variables["CUDA_VISIBLE_DEVICES"])
+        both.wait()
+
+    monkeypatch.setattr(repro, "_dvc", run)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    stages = {name: STAGES[name] for name in ("build", "train")}
+    repro._run(stages, 2, {}, 7, repro.find_cards())
+    assert used == {"2", "5"}
 
 
 def test_a_stage_that_the_system_kills_is_explained(

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
@@ -22,8 +21,8 @@ from medprobe.core.environment import name_user
 from medprobe.core.errors import BadInput, is_out_of_memory, quoting, without_quotes
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
-from medprobe.core.stage_checks import checked_code, unchanged_inputs
 from medprobe.pipeline import timings
+from medprobe.pipeline.unchanged import unchanged
 
 if TYPE_CHECKING:
     from medprobe.core.params import Params
@@ -36,7 +35,7 @@ HEADINGS: Final = {
     "Look at results": ("show", "export", "ui"),
     "Keep in order": ("doctor", "clean"),
 }
-CI: Final = ("gate", "pipeline")
+CI: Final = ("gate",)
 OUT_OF_MEMORY: Final = (
     "out of memory; lower --jobs or engine.token_budget, or raise the limit (`ulimit -v`), "
     "and run it again, finished parts are kept"
@@ -98,8 +97,7 @@ def confirm(question: str) -> bool:
 def _plugins(*kinds: str) -> dict[str, Plugin]:
     """The plugins of the kinds `commands` and `stages`, by the names of their commands.
 
-    Their files define `COMMAND`. That of a stage also takes `params`, and the file may say by
-    `uses` which plugins the stage uses, as `core.code.closure` asks. The other files name by
+    Their files define `COMMAND`. That of a stage also takes `params`. The other files name by
     `HEADING` the one of HEADINGS below which the help lists the command.
     """
     plugins = {name: found for kind in kinds for name, found in find_plugins(kind).items()}
@@ -107,15 +105,14 @@ def _plugins(*kinds: str) -> dict[str, Plugin]:
 
 
 def _stage_command(plugin: Plugin) -> click.Command:
-    """The command of a stage, which runs with the code that DVC has recorded for it."""
+    """The command of a plugin's stage."""
     command: click.Command = copy.copy(load(plugin, "COMMAND", click.Command))
-    run, uses = command.callback, vars(load_module(plugin)).get("uses", dict)
+    run = command.callback
     assert run
 
     def stage(**options: Any) -> None:
-        params = load_params()
-        with checked_code(plugin.name, **uses()):
-            run(params=params, **options)
+        with unchanged():
+            run(params=load_params(), **options)
 
     command.callback = stage
     return command
@@ -157,7 +154,7 @@ class Commands(click.Group):
         stages = (name for name in self.list_commands(ctx) if name not in typed)
         with formatter.section("Run by dvc.yaml, a stage each"):
             formatter.write_text(", ".join(stages))
-        with formatter.section("Run by CI, and after changes of the code"):
+        with formatter.section("Run by CI"):
             formatter.write_text(", ".join(CI))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -175,7 +172,7 @@ class Commands(click.Group):
         """Run the command; turn bad input, a full disk and a stop into one line."""
         begin = time.monotonic()
         try:
-            with without_quotes(), _unchanged_inputs():
+            with without_quotes():
                 result = super().invoke(ctx)
             timings.write(str(ctx.invoked_subcommand), time.monotonic() - begin)
             return result
@@ -190,13 +187,6 @@ class Commands(click.Group):
             if ctx.params["verbose"] or not all(messages):
                 raise
             raise OneLine("\nError: ".join(dict.fromkeys(messages))) from error
-
-
-def _unchanged_inputs() -> AbstractContextManager[None]:
-    """What compares the inputs of a stage of dvc.yaml; nothing where DVC runs none."""
-    if not (stage := os.environ.get("DVC_STAGE")):
-        return nullcontext()
-    return unchanged_inputs(stage)
 
 
 def _explain(error: Exception, command: str) -> str:

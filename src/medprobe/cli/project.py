@@ -21,7 +21,6 @@ def init(folder: Path) -> None:
 
     Next, run `medprobe sample` or add your own sources, edit params.yaml, and run `medprobe repro`.
     """
-    click.echo("reading all builders and methods, which takes some seconds")
     from medprobe.pipeline.init import init as create
 
     create(folder)
@@ -96,22 +95,6 @@ def adopt(paper: str, table: str, figure: str, yes: bool) -> None:
         click.echo(f"# {remark}")
     if yes or confirm("write params.yaml?"):
         command.write(new_text)
-
-
-@main.command(epilog=example("medprobe pipeline"))
-def pipeline() -> None:
-    """Regenerate dvc.yaml, after a new method, builder or import in the code.
-
-    `medprobe repro`, `plan` and `doctor` do so, too. After an upgrade, run this command to record
-    the new library versions; every stage then reruns.
-    """
-    from medprobe.pipeline.dvc_yaml import write
-
-    written = write()
-    for path in written:
-        click.echo(f"{path} written")
-    if not written:
-        click.echo("dvc.yaml is up to date")
 
 
 @main.command(epilog=example("medprobe doctor", "medprobe doctor --json"))
@@ -200,10 +183,11 @@ def repro(jobs: int) -> None:
     """Run all stages that are out of date, as `dvc repro` does, but several at a time."""
     from medprobe.pipeline.repro import repro as run
 
-    if not load_params().has_results:
+    if not (params := load_params()).has_results:
         remedy = "fill in models, benchmarks and methods; `medprobe gate` needs benchmarks alone"
         raise BadInput("params.yaml", "no method probes a model", remedy)
-    run(jobs)
+    is_shared = params.engine.device == "spread" or params.engine.executor != "local"
+    run(jobs, share_cards=is_shared)
 
 
 @main.command(epilog=example("medprobe gate", "medprobe gate --base develop"))

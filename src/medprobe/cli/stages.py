@@ -9,7 +9,7 @@ import click
 
 from medprobe.cli.group import example, load_params, main
 from medprobe.core import places
-from medprobe.core.stage_checks import check_libraries, checked_code
+from medprobe.pipeline.unchanged import unchanged
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,55 +33,41 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 
 
 @main.command("check", epilog=example("medprobe check"))
+@unchanged()
 def check_() -> None:
     """Check every setting in params.yaml, before any other stage runs."""
     from medprobe.core.files import write_whole
     from medprobe.pipeline import check
 
-    check_libraries()
     check.check(params := load_params())
+    check.check_blocks(params)
     click.echo("params.yaml is valid")
     write_whole(places.NAMED, json.dumps(params.names, indent=1) + "\n")
     write_whole(places.LOWER_CASE, json.dumps(params.lower_case) + "\n")
     write_whole(places.CHECKED, "checked\n")
 
 
-@main.command(epilog=example("medprobe code"))
-def code() -> None:
-    """List the files of the package on which each stage depends."""
-    from medprobe.pipeline.dvc_yaml import write_code_lists
-
-    check_libraries()
-    write_code_lists()
-
-
 @main.command(epilog=example("medprobe build --benchmark medlama"))
 @add_options("benchmark")
+@unchanged()
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
     from medprobe.core.executor import open_executor
     from medprobe.pipeline.stages.build import build as run
 
     params = load_params()
-    builder = params.builder(benchmark)
-    with (
-        checked_code("build", builder, benchmarks=[builder], expectations=[]),
-        open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
-    ):
+    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
         run(benchmark, params, executor)
 
 
 @main.command(epilog=example("medprobe validate --benchmark medlama"))
 @add_options("benchmark")
+@unchanged()
 def validate(benchmark: str) -> None:
     """Check a benchmark against its expectations; probing requires that it passes."""
-    from medprobe.pipeline.stages.validate import uses
     from medprobe.pipeline.stages.validate import validate as run
 
-    params = load_params()
-    builder = params.builder(benchmark)
-    with checked_code("validate", builder, **uses(builder)):
-        run(benchmark, params)
+    run(benchmark, load_params())
 
 
 model_option = click.option(
@@ -93,22 +79,22 @@ model_option = click.option(
 
 @main.command(epilog=example("medprobe train --model taught"))
 @model_option
+@unchanged()
 def train(model: str) -> None:
     """Train a sample model from scratch, or from the model that it continues."""
     from medprobe.pipeline.stages.train import train as run
 
-    with checked_code("train"):
-        run(model, load_params(), places.MODELS / model)
+    run(model, load_params(), places.MODELS / model)
 
 
 @main.command(epilog=example("medprobe fetch --model pubmedbert"))
 @model_option
+@unchanged()
 def fetch(model: str) -> None:
     """Copy a model's checkpoint from the hub or a folder into outputs/models."""
     from medprobe.pipeline.stages.fetch import fetch as run
 
-    with checked_code("fetch"):
-        run(model, load_params(), places.MODELS / model)
+    run(model, load_params(), places.MODELS / model)
 
 
 @main.command(
@@ -120,50 +106,46 @@ def fetch(model: str) -> None:
 @add_options("model")
 @click.option("--method", default="", help="Only with this method of params.yaml.")
 @click.option("--benchmark", default="", help="Only on this benchmark of params.yaml.")
+@unchanged()
 def probe(model: str, method: str, benchmark: str) -> None:
     """Probe a model with all methods and benchmarks of its kind, and log results to MLflow."""
-    from medprobe import methods
     from medprobe.backends.finder import describe
     from medprobe.pipeline.stages.probe import probe_model
     from medprobe.pipeline.stages.track import track_model  # whose libraries probing does not need
 
     params = load_params()
-    kind = params.models.kind(model)
-    with checked_code("probe", kind, methods=methods.find_by_kind([kind])):
-        try:
-            probe_model(model, params, method, benchmark, describe=describe)
-        finally:
-            track_model(model, params)
+    try:
+        probe_model(model, params, method, benchmark, describe=describe)
+    finally:
+        track_model(model, params)
 
 
 @main.command(epilog=example("medprobe score"))
+@unchanged()
 def score() -> None:
     """Compute every metric from the predictions on disk."""
     from medprobe.core.executor import open_executor
     from medprobe.pipeline.stages.score import score as run
 
     params = load_params()
-    with (
-        checked_code("score"),
-        open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor,
-    ):
+    with open_executor(params.engine.model_copy(update={"device": "cpu"})) as executor:
         run(params, executor)
 
 
 @main.command(epilog=example("medprobe compare"))
+@unchanged()
 def compare() -> None:
     """Write reports/: a table and a page that compare all models and methods."""
     from medprobe.core.executor import in_processes
     from medprobe.pipeline.stages.compare import compare as run
 
-    with checked_code("compare", benchmarks=[]):
-        run(load_params(), executor=in_processes)
+    run(load_params(), executor=in_processes)
 
 
 @main.command(epilog=example("medprobe track"))
+@unchanged()
 def track() -> None:
     """Log all results to MLflow; results that are already logged are skipped."""
     from medprobe.pipeline.stages.track import track as run
 
-    with checked_code("track", benchmarks=[]):
-        run(load_params(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline
+    run(load_params(), required="DVC_STAGE" not in os.environ)  # logging stops no pipeline

@@ -17,7 +17,7 @@ MARKER: Final = "medprobe-scratch"  # a file in each of them, with this content
 MARKER_TEXT: Final = b"Made by medprobe, which may remove this folder.\n"
 
 # What is checked before a file or folder gets its place: a stage sets it once, and writes its
-# outputs and parts far below (`core.stage_checks`). It is a context variable for that reason.
+# outputs and parts far below (`pipeline.unchanged`). It is a context variable for that reason.
 before_replacing: Final[ContextVar[Callable[[], None]]] = ContextVar(
     "before_replacing", default=lambda: None
 )

@@ -1,4 +1,4 @@
-"""The versions of the libraries that compute: those in requirements.lock and the installed ones."""
+"""The versions of libraries: those in requirements.lock and the installed ones."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -49,10 +49,25 @@ def differing_versions(lock: Path = LIBRARIES) -> dict[str, tuple[str, str]]:
     A build such as `2.13.0+cpu` is of the version 2.13.0, unless the lock names a build.
     """
     pinned = pinned_versions(lock)
-    pinned.pop("medprobe", None)  # its code is compared, not its version (`core.stage_checks`)
     installed = installed_versions(pinned)
     return {
         name: (version, installed[name])
         for name, version in pinned.items()
         if version != (installed[name] if "+" in version else installed[name].partition("+")[0])
     }
+
+
+def describe_differing(lock: Path = LIBRARIES) -> list[str]:
+    """Say which installed versions are other ones than those in a lock file, a line each."""
+    return [
+        f"{lock}: {name} {version} is required, "
+        + ("it is not installed" if installed == MISSING else f"{installed} is installed")
+        for name, (version, installed) in differing_versions(lock).items()
+    ]
+
+
+def write_versions(lock: Path = LIBRARIES) -> None:
+    """Write the versions of all that is installed to a lock file."""
+    versions = {found.name: found.version for found in metadata.distributions()}
+    lines = [f"{name}=={version}\n" for name, version in sorted(versions.items())]
+    lock.write_text("".join(lines), encoding="utf-8")

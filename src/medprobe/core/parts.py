@@ -5,16 +5,15 @@ A stopped stage reads its finished parts and goes on from there.
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medprobe.core.code import ROOT, closure, package_files, plugin_files
 from medprobe.core.errors import is_out_of_memory
 from medprobe.core.files import list_files, read_any, replacing, write_whole
-from medprobe.core.places import LIBRARIES, PARTS, USED_PARTS
-from medprobe.core.plugins import Plugin
+from medprobe.core.places import PARTS, USED_PARTS
+from medprobe.core.plugins import ROOT
 from medprobe.core.progress import print_above
 
 if TYPE_CHECKING:
@@ -98,30 +97,6 @@ def read_used(result: str, key: str) -> "list[pd.DataFrame] | None":
         return None
     tables = [table for name in lines[1:] if (table := read_part(PARTS / name)) is not None]
     return tables if len(tables) == len(lines) - 1 else None
-
-
-def code_fingerprint(module: str, plugins: Mapping[str, Collection[str]] | None = None) -> str:
-    """Return the SHA-256 of the code that a module's numbers depend on.
-
-    It covers the module's import closure and the versions of the libraries that compute, but not
-    data and parameters.
-
-    Args:
-        module: Its full name.
-        plugins: The modules used of packages that import by name (see `core.code.closure`).
-    """
-    lock = [LIBRARIES] if LIBRARIES.is_file() else []
-    return fingerprint([*closure(module, plugins=plugins), *lock])
-
-
-def package_fingerprint() -> str:
-    """Return the SHA-256 of this package's code and data files."""
-    return fingerprint(package_files())
-
-
-def plugin_lock(plugin: Plugin) -> str:
-    """Return the text of an installed plugin's lock: its package, and a hash of its code."""
-    return f"{plugin.package} # code {fingerprint(plugin_files(plugin))[:32]}\n"
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

@@ -16,7 +16,6 @@ VALIDATION = Path("outputs/validation")
 PASSED = Path("outputs/passed")  # a file for each benchmark that has passed its gate
 MODELS = Path("outputs/models")
 PREDICTIONS = Path("outputs/predictions")
-CODE = Path("outputs/code")  # the files of code on which each stage depends, a list per stage
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete
 USED_PARTS = Path("outputs/parts/used")  # of each result, the parts that its last run used
 REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs

@@ -33,9 +33,6 @@ class Kind(NamedTuple):
     """A kind of plugin.
 
     Attributes:
-        finder: the module that finds plugins of this kind. Code that imports it runs them all,
-            or those that the caller names (`core.code.closure`). Empty: no number follows from
-            them, as they check, describe or bring in; or they are imported where they are used.
         folder: where the kernel's own plugins are, below the package. Other places have them in
             the folder of the kind's name. Empty: the kernel has none.
         defines: how the text of a file shows that it is a plugin, as the kernel's folders have
@@ -43,25 +40,24 @@ class Kind(NamedTuple):
         suffix: of its files.
     """
 
-    finder: str
     folder: str
     defines: str = ""
     suffix: str = ".py"
 
 
 KINDS: Final = {
-    "methods": Kind("medprobe.methods", "methods", "\nclass {}("),
-    "benchmarks": Kind("medprobe.benchmarks", "benchmarks", "\nBENCHMARK = "),
-    "metrics": Kind("medprobe.metrics", "metrics", "\nSCORER = "),
-    "backends": Kind("medprobe.backends.finder", "", "\nclass {}"),
-    "expectations": Kind("medprobe.gate.suites", "gate/expectations"),
-    "sections": Kind("medprobe.report.sections", "report/sections", "\nSECTION = "),
-    "stages": Kind("medprobe.pipeline.dvc_yaml", "pipeline/stages"),
-    "samples": Kind("medprobe.pipeline.sample", "sample", "\ndef write("),
-    "settings": Kind("", ""),
-    "imports": Kind("", ""),
-    "commands": Kind("", ""),
-    "published": Kind("medprobe.core.papers", "", suffix=".yaml"),
+    "methods": Kind("methods", "\nclass {}("),
+    "benchmarks": Kind("benchmarks", "\nBENCHMARK = "),
+    "metrics": Kind("metrics", "\nSCORER = "),
+    "backends": Kind("", "\nclass {}"),
+    "expectations": Kind("gate/expectations"),
+    "sections": Kind("report/sections", "\nSECTION = "),
+    "stages": Kind("pipeline/stages"),
+    "samples": Kind("sample", "\ndef write("),
+    "settings": Kind(""),
+    "imports": Kind(""),
+    "commands": Kind(""),
+    "published": Kind("", suffix=".yaml"),
 }
 
 
@@ -94,11 +90,6 @@ class Plugin:
     def origin(self) -> str:
         """Where it comes from, for people: a file or a package."""
         return self.file.as_posix() if self.file else f"{self.package}, {self.module}"
-
-    @property
-    def lock(self) -> Path | None:
-        """The file that stands for an installed plugin's code as a dependency of DVC."""
-        return PLUGINS / self.kind / f"{self.name}.lock" if self.package else None
 
 
 def class_name(name: str) -> str:
@@ -288,17 +279,3 @@ def _describe(plugin: Plugin, error: Exception) -> tuple[str, str]:
 def _short(file: str) -> str:
     path, folder = Path(file), Path.cwd().resolve()
     return str(path.relative_to(folder)) if path.is_relative_to(folder) else file
-
-
-def source_folders() -> dict[str, Path]:
-    """The folder of each package from outside that has plugins, by the name of the package.
-
-    Raises:
-        BadInput: an entry point names a package that does not exist.
-    """
-    folders = {PROJECT: PLUGINS}
-    for point in _entry_points(tuple(sys.path)):
-        name, _, rest = point.value.partition(".")
-        depth = rest.count(".") + 1 if rest else 0
-        folders[name] = Path(*_folder(point).parts[: -depth or None])
-    return folders

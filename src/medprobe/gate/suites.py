@@ -25,7 +25,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.places import EXPECTATIONS
 from medprobe.core.plugins import Plugin, find_plugins, load_module
 from medprobe.core.settings import Section, parse_section
 
@@ -87,15 +86,6 @@ def folders(folder: Path) -> list[Path]:
     files = [_section(path) for path in folder.glob("[!.]*.json")]
     like = {folder.parent / Path(file.like).parent for file in files if file.like}
     return [folder, *sorted(like - {folder})]
-
-
-def plugins_of(builder: str) -> list[str]:
-    """Return the plugins that define what the suites of a builder expect, by name."""
-    suites = folders(EXPECTATIONS / builder)
-    text = "".join(file.read_text("utf-8") for folder in suites for file in folder.glob("*.json"))
-    expected, plugins = set(re.findall(r'"(expect_\w+)"', text)), _plugins()
-    used = {plugins[name].name for name in expected & plugins.keys()}
-    return [name for name in find_plugins("expectations") if name in used]
 
 
 def _plugins() -> dict[str, Plugin]:

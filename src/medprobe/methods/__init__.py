@@ -92,6 +92,8 @@ class Method(Protocol):
 
     Attributes:
         KINDS: the kinds of model that the method can probe.
+        VERSION: a whole number. Raise it when a number moves: results of an installed method are
+            made again where it is another one.
         WHY: why it cannot probe others, if the names of the kinds do not explain it.
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: what scores its predictions, a module of `medprobe.metrics`.
@@ -109,6 +111,7 @@ class Method(Protocol):
     """
 
     KINDS: ClassVar[tuple[ModelKind, ...]]
+    VERSION: ClassVar[int] = 1
     WHY: ClassVar[str] = ""
     NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"

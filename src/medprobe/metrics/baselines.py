@@ -22,13 +22,13 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.answers import find_rule, with_hits
 from medprobe.core.benchmark_statistics import answer_chances, ranked_names
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import fingerprint
 from medprobe.core.places import PARTS
 from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.accuracy import Accuracy, values
 from medprobe.metrics.letters import RANKED, TIES, near_queries, read_letters
-from medprobe.metrics.results import read_scores, write_scores
+from medprobe.metrics.results import read_scores, scorers_code, write_scores
 from medprobe.metrics.splits import with_parts
 from medprobe.metrics.summary import (
     KEYS,
@@ -198,7 +198,7 @@ def _expected(
 
 def baselines_part(folder: Path, scoring: Scoring) -> Path:
     """Where the scores of a benchmark's baselines are kept."""
-    code = code_fingerprint(__name__, {"metrics": metrics.scorers_of(RANKING)})
+    code = scorers_code(metrics.scorers_of(RANKING))
     text = f"{fingerprint(sorted(folder.glob('*.parquet')))} {code} {scoring.settings}"
     return PARTS / f"baselines-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 

@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 
 from medprobe.core.answers import find_rule, with_hits
 from medprobe.core.benchmark_statistics import KS, ranked_names
-from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute, part_path
+from medprobe.core.code import code_key
+from medprobe.core.parts import fingerprint, load_or_compute, part_path
 from medprobe.core.places import BENCHMARKS, PARTS
 from medprobe.core.tables import SLOT, BenchmarkTables
 
@@ -106,7 +107,7 @@ def _nearest(of_texts: csr_matrix, of_names: csr_matrix) -> Iterator[tuple[np.nd
 
 def letters_key(folder: Path) -> list[str]:
     """All that the ranking of the benchmark in `folder` follows from."""
-    return ["letters", fingerprint(sorted(folder.glob("*.parquet"))), code_fingerprint(__name__)]
+    return ["letters", fingerprint(sorted(folder.glob("*.parquet"))), code_key("core", "metrics")]
 
 
 def letters_part(folder: Path) -> Path:

@@ -3,24 +3,25 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
 from medprobe import metrics
+from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput
 from medprobe.core.files import write_whole
 from medprobe.core.params import Params
 from medprobe.core.parts import (
-    code_fingerprint,
     fingerprint,
     read_part,
     read_whole,
     write_part,
 )
 from medprobe.core.places import PARTS, SCORES
+from medprobe.core.plugins import find_plugins
 from medprobe.core.progress import report_progress
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
@@ -170,6 +171,12 @@ def further_folders(path: Path, folder: Path, scoring: Scoring) -> list[Path]:
     return [*dict.fromkeys(read)]
 
 
+def scorers_code(names: Iterable[str]) -> str:
+    """What stands for the code of scores in their key."""
+    found = find_plugins("metrics")
+    return code_key("core", "metrics", plugins=[found[name] for name in names])
+
+
 def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     """Hash of all that the scores of a prediction table follow from.
 
@@ -178,7 +185,7 @@ def scores_key(path: Path, folder: Path, scoring: Scoring) -> str:
     facts = [scoring.facts] if scoring.facts else []
     sources = [folder, *further_folders(path, folder, scoring)]
     tables = [table for source in sources for table in sorted(source.glob("*.parquet"))]
-    code = code_fingerprint(__name__, {"metrics": scorer_names(path)})
+    code = scorers_code(scorer_names(path))
     text = f"{fingerprint([path, *tables, *facts])} {code} {scoring.settings}"
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -6,13 +6,30 @@ section takes from another.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from medprobe.core import places
 from medprobe.core.errors import BadInput, nearest
+from medprobe.core.files import read_any
+from medprobe.core.libraries import describe_differing
 from medprobe.core.params import Params, find_settings
-from medprobe.core.plugins import find_outside_plugins
+from medprobe.core.plugins import find_outside_plugins, find_plugins
 from medprobe.core.progress import print_above
 from medprobe.core.settings import Choices, check_name, check_settings, parse_section
+
+BLOCKS: Final = """
+  # Take these out together with benchmarks.NAME of params.yaml.
+  build-NAME:
+    <<: *build
+    matrix: {{benchmark: "${{benchmarks.NAME}}"}}
+    params: [seed, "benchmarks.NAME.${{item.benchmark}}"]
+    deps: [{}]
+  validate-NAME:
+    <<: *validate
+    matrix: {{benchmark: "${{benchmarks.NAME}}"}}
+    params: [track, "benchmarks.NAME.${{item.benchmark}}"]
+    deps: [{}]
+"""
 
 
 def check(params: Params) -> None:
@@ -37,6 +54,35 @@ def check(params: Params) -> None:
         if found.check:
             found.check(params)
     metrics.catalog()  # a plugin's file can be broken
+
+
+def check_blocks(params: Params) -> None:
+    """Refuse a builder that dvc.yaml has no blocks for, and print them; warn of other libraries."""
+    for line in describe_differing():
+        print_above(f"warning: {line}")
+    stages = read_any(places.PIPELINE)
+    for builder, named in params.benchmarks.items():
+        if named and stages and f"\n  build-{builder}:" not in stages:
+            print(blocks(builder), flush=True)
+            problem = f"no stages build the benchmarks of '{builder}'"
+            raise BadInput(places.PIPELINE, problem, "paste the lines above at its end")
+
+
+def blocks(builder: str) -> str:
+    """The blocks of dvc.yaml of a builder that is none of medprobe's own."""
+    from medprobe import benchmarks
+    from medprobe.gate.suites import folders
+
+    found, plugin = benchmarks.find(builder), find_plugins("benchmarks")[builder]
+    code = [plugin.file.as_posix()] if plugin.file else []
+    sources, gate_sources = (
+        [f"data/{source}" for source in names]
+        for names in (found.metadata.sources, found.gate_sources)
+    )
+    build = ["outputs/checked", *sources, *code, places.LIBRARIES.as_posix()]
+    suites = [folder.as_posix() for folder in folders(places.EXPECTATIONS / builder)]
+    gate = ['"outputs/benchmarks/${item.benchmark}"', *gate_sources, *suites, *build[-1:]]
+    return BLOCKS.replace("NAME", builder).format(", ".join(build), ", ".join(gate))
 
 
 def _check_named(params: Params) -> None:

@@ -12,16 +12,15 @@ from rich.filesize import decimal
 
 from medprobe import backends, benchmarks, methods
 from medprobe.core import places
-from medprobe.core.errors import BadInput
-from medprobe.core.files import size
-from medprobe.core.libraries import differing_versions
+from medprobe.core.files import read_any, size
+from medprobe.core.libraries import describe_differing
 from medprobe.core.params import HubModel, ModelKind, Params, find_settings
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs
-from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.pipeline.init import packaged
 from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
@@ -42,13 +41,11 @@ class Source(NamedTuple):
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
     """Print the sources in `data`, models, plugins, and what other names left on disk.
 
-    dvc.yaml is written again where it does not match the code.
-
     Returns:
         Whether all sources and folders that params.yaml needs are there.
 
     Raises:
-        BadInput: if a lock does not match what is installed, or a plugin is broken.
+        BadInput: if a plugin is broken.
     """
     sources = list_sources(params, data)
     models = list_models(params)
@@ -59,10 +56,8 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
     ]
     if not as_json:
         _print_tables(sources, models, plugins, data)
-    written = pipeline.write(locks=False)
-    _check_locks()
     paths = clean.leftovers()
-    notes = [*(f"{path}: regenerated, {pipeline.CHANGED}" for path in written), *_notes(params)]
+    notes = [*_notes(params)]
     missing = missing_sources(sources)
     complete = not missing and all(path.exists() for path in params.folders.values())
     if as_json:
@@ -105,8 +100,10 @@ def _notes(params: Params) -> Iterator[str]:
     for name, folder in params.folders.items():
         if not folder.exists():
             yield f"params.yaml: folders.{name}: {folder} does not exist"
-    for name, (version, installed) in differing_versions().items():
-        yield f"{places.LIBRARIES}: {name} {version} is required, installed: {installed}"
+    yield from describe_differing()
+    if missing := ", ".join(_missing_blocks()):
+        source = f"{packaged(places.PIPELINE.name)}, without the lines that begin with src/"
+        yield f"{places.PIPELINE}: lacks {missing} of this version; copy them from {source}"
     about = {name: places.ABOUT / f"{name}.json" for name in sorted(params.benchmark_names)}
     read = [name for name, path in about.items() if path.is_file() and Metadata.read(path).invented]
     if read:
@@ -115,11 +112,11 @@ def _notes(params: Params) -> Iterator[str]:
         yield f"{note}; {REMEDY}"
 
 
-def _check_locks() -> None:
-    for path, content in pipeline.locks().items():
-        if not path.is_file() or path.read_text(encoding="utf-8") != content:
-            problem = "does not match what is installed"
-            raise BadInput(path, problem, "run `medprobe pipeline` to write it")
+def _missing_blocks() -> list[str]:
+    """The blocks of this version's dvc.yaml that the project's has not."""
+    texts = (packaged(places.PIPELINE.name).read_text(encoding="utf-8"), read_any(places.PIPELINE))
+    blocks, own = (re.findall(r"^  ([\w-]+):", text, re.MULTILINE) for text in texts)
+    return [name for name in blocks if own and name not in own]
 
 
 def _print_tables(

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from medprobe import benchmarks
-from medprobe.core.code import ROOT
 from medprobe.core.errors import BadInput
+from medprobe.core.libraries import write_versions
 from medprobe.core.places import PARAMS, PIPELINE
-from medprobe.core.plugins import find_plugins
-from medprobe.pipeline import dvc_yaml as pipeline
+from medprobe.core.plugins import ROOT, find_plugins
 
 START: Final = Path(__file__).with_name("params.yaml")  # of a project, without plugins' sections
 WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
@@ -23,6 +22,8 @@ FILES: Final = (  # of a clone that every project has; setup.py puts them into t
     ".dvc/config",
     ".dvc/.gitignore",
     "mlruns/README.md",
+    "plugins/README.md",
+    "dvc.yaml",
 )
 
 
@@ -35,7 +36,7 @@ def init(folder: Path) -> None:
     Raises:
         BadInput: if one of these files exists, and if git cannot be run.
     """
-    for name in [*FILES, PARAMS.name, PIPELINE.name]:
+    for name in [*FILES, PARAMS.name]:
         if (folder / name).exists():
             raise BadInput(folder / name, "already exists", "choose another folder")
     for builder in benchmarks.list_names():
@@ -45,16 +46,28 @@ def init(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with chdir(folder):
         _git()
-        packaged, clone = ROOT / "project", ROOT.parents[1]
         for name in FILES:
-            source, target = (packaged if packaged.is_dir() else clone) / name, Path(name)
+            source, target = packaged(name), Path(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy = shutil.copytree if source.is_dir() else shutil.copyfile
             copy(source, target)
         PARAMS.write_text(params_text(), encoding="utf-8")
         Path("data").mkdir(exist_ok=True)
-        pipeline.write()
+        PIPELINE.write_text(pipeline_text(), encoding="utf-8")
+        write_versions()
         _write_workflow()
+
+
+def packaged(name: str) -> Path:
+    """The path of one of FILES, in the wheel or in the clone that this code is from."""
+    folder = ROOT / "project"
+    return (folder if folder.is_dir() else ROOT.parents[1]) / name
+
+
+def pipeline_text() -> str:
+    """The dvc.yaml of a project outside a clone, which has no code to depend on."""
+    lines = packaged(PIPELINE.name).read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.lstrip().startswith("src/"))
 
 
 def params_text() -> str:

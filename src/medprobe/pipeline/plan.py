@@ -10,12 +10,10 @@ from medprobe.core.params import Params
 from medprobe.core.progress import duration
 from medprobe.pipeline import timings
 from medprobe.pipeline.clean import repair
-from medprobe.pipeline.dvc_yaml import write_outdated
 from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
-CERTAIN: Final = "These stages run, because what is named behind them has changed."
-SHOWN: Final = 5  # changes of a stage; --json has all
+CERTAIN: Final = "These stages run; `dvc status` says what has changed."
 POSSIBLE: Final = "These stages run only if a stage above changes their inputs."
 
 
@@ -27,8 +25,6 @@ def plan(params: Params, *, as_json: bool = False) -> None:
     """
     repair()
     stages = find_stale_stages()
-    if write_outdated(stages):
-        stages = find_stale_stages()
     order = order_by_first_result(stages)
     certain = [name for name in order if stages[name].reason == "now"]
     possible = [name for name in order if stages[name].reason != "now"]
@@ -38,7 +34,6 @@ def plan(params: Params, *, as_json: bool = False) -> None:
             {
                 "stage": name,
                 "after": stages[name].reason.removeprefix("after ") if name in possible else None,
-                "changes": stages[name].changes,
                 "seconds": times[name],
             }
             for name in [*certain, *possible]
@@ -51,24 +46,12 @@ def plan(params: Params, *, as_json: bool = False) -> None:
         if names:
             print(title)
             for name in names:
-                reason = describe_reason(stages[name])
-                notes = [note for note in (reason, requests(stages[name], params)) if note]
+                after = stages[name].reason.removeprefix("now")
+                notes = [note for note in (after, requests(stages[name], params)) if note]
                 print(format_line(name.ljust(width), times[name], notes))
             print(summary([times[name] for name in names], verb), end="\n\n")
     if not stages:
         print("All stages are up to date.")
-
-
-def describe_reason(stage: Stage) -> str:
-    """Say why a stage runs.
-
-    >>> describe_reason(Stage("now", "", (), ("src/medprobe/engine/soft.py", "seed")))
-    'src/medprobe/engine/soft.py, seed'
-    """
-    if stage.reason != "now":
-        return stage.reason
-    more = len(stage.changes) - SHOWN
-    return ", ".join(stage.changes[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def requests(stage: Stage, params: Params) -> str:

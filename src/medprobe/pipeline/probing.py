@@ -12,17 +12,18 @@ import pandas as pd
 
 from medprobe import backends, methods
 from medprobe.core import places
+from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job
 from medprobe.core.params import EngineParams, Guard, ModelKind, Params, find_settings
 from medprobe.core.parts import (
-    code_fingerprint,
     fingerprint,
     part_path,
     read_part,
     table_fingerprint,
     write_part,
 )
+from medprobe.core.plugins import find_plugins
 from medprobe.core.progress import print_above, show_progress, with_progress
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
@@ -38,6 +39,10 @@ from medprobe.engine.tokenizer import load_tokenizer, special_tokens
 from medprobe.engine.windows import describe_shorter, shorten_prompts
 from medprobe.methods import Method, Task
 
+CODE: Final = (  # of each result, beside that of its method
+    *("core", "engine", "backends", "methods/__init__.py"),
+    *("pipeline/probing.py", "pipeline/stages/probe.py"),
+)
 SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees nothing of note
 
 
@@ -65,7 +70,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         "precision": params.engine.precision,
         "seed": params.seed,
         "normalise": tables.normalise,
-        "code": code_fingerprint(__name__, {"methods": [method]}),
+        "code": method_code(method, places.MODELS / model),
     }
     probing = Probing(
         title=f"{model}, {method}, {benchmark}",
@@ -105,6 +110,14 @@ def parse_settings(model: str, method: str, benchmark: str, params: Params) -> A
     return parse_section(
         plugin.Settings, choices, f"params.yaml: methods.{kind}.{method}.{benchmark}"
     )
+
+
+def method_code(method: str, checkpoint: Path) -> str:
+    """What stands for the code of a result in its key: of method, backend and engine."""
+    plugins = [find_plugins("methods")[method]]
+    if model := backends.read_plugin_model(checkpoint):
+        plugins += [find_plugins("backends")[model.backend]]
+    return code_key(*CODE, version=methods.find(method).VERSION, plugins=plugins)
 
 
 def guards(model: str, params: Params) -> list[Guard]:

@@ -7,10 +7,11 @@ stages write different paths. Small models use two cores best if each stage has 
 import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Final, NoReturn
@@ -22,7 +23,6 @@ from medprobe.core.errors import BadInput
 from medprobe.core.executor import count_cores
 from medprobe.core.progress import print_above
 from medprobe.pipeline.clean import repair
-from medprobe.pipeline.dvc_yaml import write_outdated
 from medprobe.pipeline.stale_stages import Stage, find_stale_stages, order_by_first_result
 
 LOOKING: Final = "looking for stages that data, settings or code made stale"
@@ -39,13 +39,15 @@ TITLE: Final = re.compile("<title>(?:medprobe: )?(.*?)</title>")
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def repro(jobs: int) -> None:
+def repro(jobs: int, *, share_cards: bool = False) -> None:
     """Bring all stages up to date, in the order of their dependencies.
 
-    Parallel stages share the cores evenly, unless OMP_NUM_THREADS sets the threads of each stage.
+    Parallel stages share the cores evenly, unless OMP_NUM_THREADS sets the threads of each stage,
+    and each has a GPU of its own as long as there are enough.
 
     Args:
         jobs: how many stages run at the same time.
+        share_cards: whether each stage may use all GPUs.
 
     Raises:
         BadInput: if a stage fails, after the stages that run in parallel have ended.
@@ -54,8 +56,6 @@ def repro(jobs: int) -> None:
         print_above(LOOKING)
         repair()
         stages = find_stale_stages(tidy=True)
-        if write_outdated(stages):
-            stages = find_stale_stages(tidy=True)
         signal.siginterrupt(signal.SIGINT, True)  # polars, imported there, restarts system calls
         if not stages:
             print("Data and pipelines are up to date.")  # as DVC says
@@ -65,7 +65,8 @@ def repro(jobs: int) -> None:
         share = {"OMP_NUM_THREADS": str(max(1, count_cores() // jobs))}
         variables = share | environment()
         if jobs > 1:
-            _run(stages, jobs, variables, group)
+            cards = [] if share_cards else find_cards()
+            _run(stages, jobs, variables, group, cards)
         # After `_run` too: what has changed meanwhile is for DVC to find.
         _dvc(["--quiet"] if jobs > 1 else [], variables, group)
         print(*outcome(), sep="", end="")
@@ -128,20 +129,42 @@ def process_group() -> Iterator[int]:
             signal.signal(number, handler)
 
 
-def _run(stages: Mapping[str, Stage], jobs: int, variables: Mapping[str, str], group: int) -> None:
+def find_cards() -> list[str]:
+    """The GPUs that stages may use, by the names that CUDA_VISIBLE_DEVICES has for them."""
+    if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
+        return [name for name in named.split(",") if name]
+    command = ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"]
+    if not shutil.which(command[0]):
+        return []
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+
+
+def _run(
+    stages: Mapping[str, Stage],
+    jobs: int,
+    variables: Mapping[str, str],
+    group: int,
+    cards: Sequence[str],
+) -> None:
     """Run the stages, `jobs` at a time, as soon as the stages that they need have ended."""
     queue, finished = order_by_first_result(stages), set[str]()
-    running: dict[Future[None], str] = {}
+    running: dict[Future[None], tuple[str, dict[str, str]]] = {}
+    each = [{"CUDA_VISIBLE_DEVICES": card} for card in cards] or [{}]
+    free = [each[job % len(each)] for job in range(jobs)]
     pool = ThreadPoolExecutor(jobs)
     try:
         while queue or running:
             runnable = [name for name in queue if finished.issuperset(stages[name].needs)]
             for name in runnable[: jobs - len(running)]:
                 queue.remove(name)
-                running[pool.submit(_dvc, ["--single-item", name], variables, group)] = name
+                card = free.pop(0)
+                job = pool.submit(_dvc, ["--single-item", name], {**variables, **card}, group)
+                running[job] = name, card
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 future.result()
-                finished.add(running.pop(future))
+                name, card = running.pop(future)
+                finished.add(name)
+                free.append(card)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -1,18 +1,16 @@
 """The stages that `dvc repro` would run, as far as DVC knows beforehand."""
 
-import hashlib
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import dvc_records, places
 from medprobe.core.errors import BadInput
-from medprobe.core.files import read_any
-from medprobe.pipeline import clean, dvc_yaml
+from medprobe.pipeline import clean
 
 REMEDY: Final = f"`dvc add {places.DATA}` records them"
+REMEDY_STAGES: Final = "`medprobe init` of a new folder writes all of them"
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,6 @@ class Stage:
     reason: str  # "now", or "after …", a stage that may change its inputs
     cmd: Any  # a command or several, as in dvc.yaml
     needs: tuple[str, ...]  # the stages to run on which it depends directly
-    changes: tuple[str, ...] = ()  # the files, parameters and outputs that have changed, if "now"
 
     @property
     def options(self) -> dict[str, str]:
@@ -87,7 +84,7 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
                 clean.remove_cached(repo)
             stages = {stage.addressing: stage for stage in repo.index.stages}
             if not any(stage.cmd for stage in stages.values()):
-                raise BadInput(places.PIPELINE, "no stages", "`medprobe pipeline` writes them")
+                raise BadInput(places.PIPELINE, "no stages", REMEDY_STAGES)
             status = repo.status()
             if tidy and (note := _describe_data(status)):
                 print(f"{note}; {REMEDY}")
@@ -172,81 +169,14 @@ def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
 
     graph = repo.index.graph  # edges: stage -> stage that it depends on
     stages = {stage.addressing: stage for stage in repo.index.stages}
-    code = _changed_code(repo, made_again=dvc_yaml.CODE_STAGE in status)
-    changes = {
-        name: _changes(stages[name], status.get(name, ()), code.get(name, ()))
-        for name in sorted(status.keys() | code.keys())
-        if name in stages
-    }
-    reasons = dict.fromkeys(changes, "now")
-    for name in changes:
-        if name != dvc_yaml.CODE_STAGE:  # its lists are compared
-            for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
-                reasons.setdefault(dependent.addressing, f"after {name}")
+    reasons = {name: "now" for name in sorted(status) if name in stages}
+    for name in [*reasons]:
+        for dependent in ancestors(graph, stages[name]):  # "ancestors": their edges lead to it
+            reasons.setdefault(dependent.addressing, f"after {name}")
     stale = {}
     for name, stage in stages.items():
         if name in reasons:
             needs = (need.addressing for need in graph[stage])
             stale_needs = tuple(need for need in needs if need in reasons)
-            stale[name] = Stage(reasons[name], stage.cmd, stale_needs, changes.get(name, ()))
+            stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
     return stale
-
-
-def _changes(stage: Any, status: Sequence[Any], code: Collection[str]) -> tuple[str, ...]:
-    """What has changed since a stage ran: files of code, parameters, data, outputs."""
-    if stage.deps and not any(dependency.hash_info for dependency in stage.deps):
-        return ("it has not run yet",)
-    names = [*code]
-    for entry in status:
-        if not isinstance(entry, dict):
-            names.append(str(entry).removeprefix("changed "))  # such as its command
-            continue
-        for path, state in entry.get("changed deps", {}).items():
-            if isinstance(state, dict):
-                names += _changed_params(stage, state)
-            elif Path(path).parent != places.CODE:
-                names.append(path)
-        names += [f"{path} ({state})" for path, state in entry.get("changed outs", {}).items()]
-    return tuple(names)
-
-
-def _changed_params(stage: Any, names: Collection[str]) -> list[str]:
-    """The parameters below these names whose values have changed, such as `methods.masked.x.y`."""
-    from dvc.dependency.param import ParamsDependency
-
-    changed: list[str] = []
-    for dependency in stage.deps:
-        if isinstance(dependency, ParamsDependency):
-            old, new = dependency.hash_info.value or {}, dependency.read_params()
-            for name in new.keys() & {*names}:
-                before = dvc_records.flat(old.get(name), name)
-                after = dvc_records.flat(new[name], name)
-                keys = before.keys() | after.keys()
-                changed += sorted(key for key in keys if before.get(key) != after.get(key))
-    return changed or [*names]
-
-
-def _changed_code(repo: Any, *, made_again: bool) -> dict[str, list[str]]:
-    """Return the stages whose lists of code differ from what they ran with, and the files.
-
-    Args:
-        repo: DVC's.
-        made_again: whether the stage `code` will write the lists again.
-    """
-    if made_again:
-        lists = {str(path.resolve()): text for path, text in dvc_yaml.code_lists().items()}
-    else:
-        lists = {str(path.resolve()): read_any(path) for path in places.CODE.glob("*.txt")}
-    changed: dict[str, list[str]] = {}
-    for stage in repo.index.stages:
-        for dependency in stage.deps:
-            if (new := lists.get(dependency.fs_path)) is None:
-                continue
-            md5 = dependency.hash_info.value if dependency.hash_info else ""
-            if md5 == hashlib.md5(new.encode(), usedforsecurity=False).hexdigest():
-                continue
-            stored = Path(repo.cache.local.oid_to_path(md5)) if md5 else Path(dependency.fs_path)
-            old = read_any(stored if stored.is_file() else Path(dependency.fs_path))
-            lines = {*old.splitlines()} ^ {*new.splitlines()}
-            changed[stage.addressing] = sorted({line.split()[-1] for line in lines})
-    return changed

@@ -9,8 +9,9 @@ from typing import Any, Final, Literal
 import pandas as pd
 
 from medprobe.core.benchmark_statistics import KS, SHARES, token_statistics
+from medprobe.core.code import code_key
 from medprobe.core.params import ModelKind
-from medprobe.core.parts import code_fingerprint, fingerprint, load_or_compute
+from medprobe.core.parts import fingerprint, load_or_compute
 from medprobe.core.places import PARTS
 from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
@@ -26,6 +27,7 @@ SHORTER: Final = "shorter_prompts"
 READ: Final = (  # `slots.NameCounts` of candidates, and how many prompts are read in part
     *("names", "same_names", "unknown_names", "longest_name", SHORTER),
 )
+CODE: Final = ("core", "engine", "report/benchmark_numbers.py")  # that counts
 DESCRIPTIONS: Final = (".json", ".txt", ".model")  # of a checkpoint's files, weights aside
 
 
@@ -50,7 +52,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
     are left out.
     """
     parts = []
-    about = [fingerprint([benchmark / "queries.parquet"]), code_fingerprint(__name__)]
+    about = [fingerprint([benchmark / "queries.parquet"]), code_key(*CODE)]
     for folder in models:
         if not (folder / "config.json").is_file():
             continue
@@ -73,7 +75,7 @@ def count_parameters(models: Mapping[Path, ModelKind]) -> dict[str, int]:
         if (folder / "config.json").is_file():
             head = "causal" if kind == "chat" else kind
             key = ["parameters", head, fingerprint([folder / "config.json"])]
-            key.append(code_fingerprint(__name__))
+            key.append(code_key(*CODE))
             part = load_or_compute(PARTS, key, partial(_parameters, folder, head))
             sizes[folder.name] = int(part["parameters"].iloc[0])
     return sizes

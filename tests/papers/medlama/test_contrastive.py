@@ -14,7 +14,6 @@ import torch
 from helpers import FolderOf, probing, tiny
 from medprobe.cli.ask import answers, ask
 from medprobe.core import places
-from medprobe.core.code import closure
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import parse_section
@@ -359,11 +358,6 @@ def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(prober: Any, tiny_model
     settings = prober().settings
     method = Contrastive(tiny_model("bert"), settings, EngineParams(), 0)
     assert method.passes() == ["original"]
-
-
-def test_probing_does_not_reach_the_code_that_rewires() -> None:
-    files = closure("medprobe.pipeline.stages.probe", plugins={"methods": ["contrastive"]})
-    assert "rewiring.py" not in {path.name for path in files}
 
 
 def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(

@@ -25,7 +25,8 @@ from medprobe.core.executor import Job
 from medprobe.core.files import disk_full_error, size
 from medprobe.core.libraries import installed_versions, pinned_versions
 from medprobe.core.params import EngineParams
-from medprobe.core.parts import package_fingerprint
+from medprobe.core.parts import fingerprint
+from medprobe.core.plugins import ROOT
 from medprobe.core.progress import print_above
 
 TRIES: Final = 3  # of a part, and of starts of workers
@@ -82,7 +83,7 @@ def facts(home: Path, libraries: Iterable[str]) -> dict[str, str]:
     """Return what must be the same for this process and a worker, by what it is called."""
     return installed_versions(libraries) | {
         "Python": sys.version.split()[0],
-        "medprobe's code": package_fingerprint()[:12],
+        "medprobe's code": fingerprint([ROOT])[:12],
         f"the number (inode) of {home}": str(home.stat().st_ino if home.exists() else None),
     }
 

@@ -24,15 +24,17 @@ import polars as pl
 from numpy.typing import NDArray
 from pydantic import PositiveInt, model_validator
 
+from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import fingerprint
 from medprobe.core.settings import Section
 from medprobe.papers.context import articles, notes, texts
 from medprobe.papers.context.texts import Document, Seen, said
 from medprobe.sources.mentions import Mentions
 
+VERSION: Final = 1  # of what is found in documents: raise it when that changes
 BATCH: Final = 500  # documents in memory at a time
 SHARE: Final = 64 * 2**20  # bytes of files that are scanned together
 SHARED: Final = {"subject_id": "str", "fact_id": "str", "document": "int64"}  # columns
@@ -203,7 +205,8 @@ def open_index(
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
     names_hash = hashlib.sha256(json.dumps(names).encode()).hexdigest()
-    files, code = fingerprint([path]), code_fingerprint(__name__)
+    files = fingerprint([path])
+    code = code_key("core", "sources", "papers/context", version=VERSION)
     inputs = {
         "form": resource.form,
         "categories": sorted(resource.categories),

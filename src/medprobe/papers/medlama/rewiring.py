@@ -41,6 +41,7 @@ from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, Senten
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
 from medprobe.sources.records import read_lines
 
+VERSION: Final = 1  # raise it when rewired weights change
 SENTENCES: Final = Path("data/sentences")
 
 

@@ -22,7 +22,7 @@ from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, in_this_process, open_executor
 from medprobe.core.files import before_replacing, replacing
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.parts import code_fingerprint, fingerprint, read_used, record_used
+from medprobe.core.parts import fingerprint, read_used, record_used
 from medprobe.core.tables import (
     BenchmarkTables,
     read_refusal,
@@ -33,6 +33,7 @@ from medprobe.engine.load import choose_device, device_name, share_model, token_
 from medprobe.pipeline.probing import (
     compute_parts,
     guards,
+    method_code,
     naming_suitable_methods,
     parse_settings,
     prepare,
@@ -160,7 +161,7 @@ def _key(
     reads = [Path(path.replace("${item.model}", model)) for path in methods.find(method).READS]
     paths = [backends.hashed_path(places.MODELS / model), *reads, places.BENCHMARKS / benchmark]
     settings = parse_settings(model, method, benchmark, params).model_dump(mode="json")
-    code = code_fingerprint(__name__, {"methods": [method]})
+    code = method_code(method, places.MODELS / model)
     content = [method, settings, params.seed, params.engine.precision, code, *map(hashed, paths)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -187,7 +187,7 @@ def _write_tests(
     tests = correct_controls(tests)
     with replacing(places.SIGNIFICANCE) as path:
         tests.to_parquet(path, index=False)
-    write_whole(places.MAIN, json.dumps(_describe_main(main, tests), indent=1) + "\n")
+    write_whole(places.MAIN, json.dumps(rounded(_describe_main(main, tests)), indent=1) + "\n")
 
 
 def _by_system(
@@ -264,12 +264,24 @@ def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
             lines.setdefault(name, []).append((step, row.value))
     lines = lines or {NO_SWEEPS: []}
     return {
-        name: pd.DataFrame(sorted(steps), columns=["step", "value"])
+        name: pd.DataFrame(sorted(steps), columns=["step", "value"]).map(rounded)
         for name, steps in lines.items()
     }
 
 
+def rounded(content: Any) -> Any:
+    """Numbers with five significant digits, also in maps: further ones differ between machines.
+
+    >>> rounded({"value": 0.0123456789, "n": 123456})
+    {'value': 0.012346, 'n': 123456}
+    """
+    if isinstance(content, dict):
+        return {key: rounded(value) for key, value in content.items()}
+    is_whole = not isinstance(content, float) or content.is_integer()
+    return content if is_whole else float(f"{content:.5g}")
+
+
 def _as_json(content: Any) -> str:
     """JSON with one line per innermost map, so that git shows a changed result as one line."""
-    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
+    text = json.dumps(rounded(content), indent=1, sort_keys=True, allow_nan=False)
     return re.sub(r"{([^{}]*)}", lambda match: f"{{{' '.join(match[1].split())}}}", text) + "\n"

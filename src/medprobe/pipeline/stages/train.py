@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 
 from medprobe.core import places
+from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput
 from medprobe.core.files import replacing
 from medprobe.core.params import Params
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import fingerprint
 from medprobe.core.progress import show_progress
 from medprobe.engine.load import use_threads
 from medprobe.sample import training
@@ -39,7 +40,7 @@ def train(name: str, params: Params, out: Path) -> None:
         raise BadInput(base_folder, "no such model", f"run `medprobe train --model {base}`")
     input_hash = fingerprint([texts, *([base_folder] if base_folder else [])])
     key_fields = [settings.model_dump(mode="json"), params.seed, use_threads(), input_hash]
-    key = json.dumps([*key_fields, code_fingerprint(__name__)], sort_keys=True)
+    key = json.dumps([*key_fields, code_key("core", "engine", "sample")], sort_keys=True)
     state = places.PARTS / f"train-{hashlib.sha256(key.encode()).hexdigest()[:32]}.pt"
     with show_progress(f"train {name}", settings.steps, "steps") as bar:
         model, tokenizer = training.train(

@@ -20,7 +20,7 @@ from medprobe.core.params import Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import PLACES, BenchmarkTables, Metadata
 from medprobe.gate import run as gate
-from medprobe.gate.suites import load, plugins_of
+from medprobe.gate.suites import load
 
 RULES: Final = ("dropped", "unread column")  # kinds of `sources` whose names are no data
 
@@ -62,11 +62,6 @@ def validate(name: str, params: Params) -> None:
         published=Metadata.read(about).published if about.is_file() else {},
         rows=_places(folder / f"{PLACES}.csv"),
     )
-
-
-def uses(builder: str) -> dict[str, list[str]]:
-    """The plugins that the gate of a builder's benchmarks uses."""
-    return {"benchmarks": [builder], "expectations": plugins_of(builder)}
 
 
 def run_gate(

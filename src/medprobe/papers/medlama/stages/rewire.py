@@ -15,16 +15,24 @@ import click
 import pandas as pd
 
 from medprobe.core import places
+from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process, open_executor
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.parts import code_fingerprint, fingerprint
+from medprobe.core.parts import fingerprint
 from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.engine.configuration import count_layers
 from medprobe.engine.load import load
-from medprobe.papers.medlama.rewiring import SENTENCES, STATE, Rewiring, newest_step, read_pairs
+from medprobe.papers.medlama.rewiring import (
+    SENTENCES,
+    STATE,
+    VERSION,
+    Rewiring,
+    newest_step,
+    read_pairs,
+)
 from medprobe.papers.medlama.settings.rewire import (
     LOSSES,
     RECORD,
@@ -112,7 +120,8 @@ def rewire_folder(
             encoder.
     """
     draw_seed = f"{seed} {sentences.stem}"  # so that draws differ between sets
-    inputs = [fingerprint([folder, sentences]), code_fingerprint(__name__)]
+    code = code_key("core", "engine", "papers/medlama", version=VERSION)
+    inputs = [fingerprint([folder, sentences]), code]
     key = [settings.model_dump(), draw_seed, *inputs]
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     parts = places.PARTS / f"rewire-{digest[:32]}"

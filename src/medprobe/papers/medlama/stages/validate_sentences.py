@@ -8,7 +8,6 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.gate.suites import plugins_of
 from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
 from medprobe.pipeline.stages.validate import run_gate
 from medprobe.sources.publishers import compare
@@ -53,11 +52,6 @@ def validate_sentences(name: str, params: Params) -> None:
 def command(params: Params, sentence_set: str) -> None:
     """Check a sentence set against its expectations; rewiring requires that it passes."""
     validate_sentences(sentence_set, params)
-
-
-def uses() -> dict[str, list[str]]:
-    """The plugins that the stage uses."""
-    return {"benchmarks": [], "expectations": plugins_of("sentences")}
 
 
 COMMAND: Final = command

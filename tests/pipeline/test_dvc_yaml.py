@@ -1,36 +1,102 @@
-"""dvc.yaml tells the truth: after an edit, and the stage `code` where the edit is of code, `dvc
-status` names the stages whose numbers may change, all of them and no others.
+"""dvc.yaml tells the truth: a block names what its stage reads and runs, so that after an edit `dvc
+status` names the stages whose outputs may change.
 
 The project here has every stage of the project's own dvc.yaml and params.yaml. Its outputs are
-stand-ins but for the lists of code, and recorded as up to date.
+stand-ins, and recorded as up to date.
 """
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, chdir, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from bench.architecture import imports
 from dvc.repo import Repo
 
 from helpers import ROOT
-from helpers.project import NEEDED_SECTIONS
-from medprobe.pipeline import dvc_yaml as pipeline
-from medprobe.pipeline.stale_stages import find_stale_stages
+from helpers.project import NEEDED, NEEDED_SECTIONS
+from medprobe import benchmarks, methods
+from medprobe.core.params import MODEL_KINDS, find_settings
+from medprobe.core.plugins import find_plugins
+from medprobe.gate.suites import folders
 
-NEEDED = ["dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", "expectations", "src"]
-LOCKS = ["requirements.lock", "requirements-tools.lock"]
 SRC = "src/medprobe"
+BLOCKS = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+
+
+def named(block: str) -> list[str]:
+    """The dependencies of a block."""
+    entry = BLOCKS[block]
+    return [*entry.get("do", entry)["deps"]]
+
+
+def is_named(path: str, block: str) -> bool:
+    """Whether a block names a path, or a folder above it."""
+    return any(path == name or path.startswith(f"{name}/") for name in named(block))
+
+
+def imported(*roots: str) -> set[str]:
+    """The modules that these import, also inside functions, themselves included."""
+    graph: dict[str, set[str]] = {}
+    for module, target in imports():
+        graph.setdefault(module, set()).add(target)
+    found, queue = set[str](), [*roots]
+    while queue:
+        if (module := queue.pop()) not in found:
+            found.add(module)
+            queue += graph.get(module, ())
+    return found
+
+
+def code(*modules: str, aside: tuple[str, ...]) -> list[str]:
+    """The paths of all that modules import, without rooms that are left aside."""
+    found = sorted(f"src/{name.replace('.', '/')}" for name in imported(*modules))
+    existing = [path if (ROOT / path).is_dir() else f"{path}.py" for path in found]
+    return [path for path in existing if path.split("/")[2] not in aside]
+
+
+def test_what_a_builder_and_its_gate_read_and_run_is_named() -> None:
+    """`pipeline` aside, which only calls them."""
+    plugins = find_plugins("benchmarks")
+    for name in benchmarks.list_names():
+        builder, build, gate = benchmarks.find(name), f"build-{name}", f"validate-{name}"
+        with chdir(ROOT):
+            suites = [folder.as_posix() for folder in folders(Path("expectations") / name)]
+        assert {f"data/{source}" for source in builder.metadata.sources} <= {*named(build)}
+        assert {*(f"data/{source}" for source in builder.gate_sources), *suites} <= {*named(gate)}
+        for path in code(plugins[name].module, aside=("pipeline",)):
+            assert is_named(path, build) and is_named(path, gate), f"{name}: {path}"
+
+
+def test_what_a_method_reads_and_runs_is_named_for_each_kind_of_model() -> None:
+    """`sources` aside: a method gets tables."""
+    plugins, stage = find_plugins("methods"), "medprobe.pipeline.stages.probe"
+    for kind in MODEL_KINDS:
+        for name in methods.find_by_kind([kind]):
+            block, method = f"probe-{kind}", methods.find(name)
+            assert {*method.READS, "plugins"} <= {*named(block)}
+            assert {"seed", f"methods.{kind}", *method.PARAMS} <= {*BLOCKS[block]["params"]}
+            for path in code(stage, plugins[name].module, aside=("sources",)):
+                assert is_named(path, block), f"{block} does not name {path}, of {name}"
+
+
+def test_a_section_of_params_that_is_left_out_is_empty_in_dvc_yaml() -> None:
+    empty = yaml.safe_load((ROOT / "dvc.yaml").read_text())["vars"][0]
+    sections = {name: found.empty for name, found in find_settings().items() if found.type}
+    assert {name: empty[name] for name in sections} == sections
+    assert {*empty["models"]} == {*MODEL_KINDS}
+    assert {*empty["benchmarks"]} == {*benchmarks.list_names()}
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("truth")
-    for name in [*NEEDED, *LOCKS]:
+    for name in NEEDED:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
@@ -40,7 +106,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / name, target)
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     with opened(folder) as repo:
-        pipeline.write_code_lists()
         for output in [*repo.index.outs, *repo.index.deps]:
             stand_in(Path(output.fs_path))
         repo.commit(force=True)
@@ -118,10 +183,6 @@ def all_of(*edits: Edit) -> Edit:
     return edit
 
 
-def test_dvc_yaml_is_what_the_code_asks_for() -> None:
-    assert (ROOT / "dvc.yaml").read_text() == pipeline.text(), "run `medprobe pipeline`"
-
-
 @pytest.fixture(scope="module")
 def repo(project: Path) -> Iterator[Repo]:
     """DVC, for edits that leave params.yaml as it is."""
@@ -133,31 +194,18 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
     assert not repo.status()
 
 
-# One file of each kind; that a stage names all that it imports is tested in test_pipeline.py.
-FILES = {  # a comment added to a file, or a line to a data file: the stages that are stale
-    f"{SRC}/methods/xfactr.py": ["probe-masked@*"],  # the parts of its other methods stay
-    f"{SRC}/methods/generative.py": ["probe-seq2seq@*"],
-    f"{SRC}/papers/medlama/benchmarks/medlama/queries.py": [
-        "build-medlama@*",
-        "validate-medlama@*",
+EDITED = {  # a comment added to a file, or a line to a data file: the stages that are stale
+    f"{SRC}/methods/xfactr.py": ["probe-*"],  # the results of other methods stay (`_key`)
+    f"{SRC}/papers/diskne/recipe.py": [
+        *("build-diskne*", "validate-diskne*", "probe-masked@*"),
+        *("score", "significance", "compare"),
     ],
-    f"{SRC}/papers/context/metrics/ucm.py": ["score", "significance", "track", "compare"],
-    f"{SRC}/report/page/page.js": ["compare"],  # a data file of the package
-    f"{SRC}/papers/medlama/settings/sweeps.py": [  # a section: who uses it
-        *("validate-sentences@*", "rewire@*", "rewire-none@*", "probe-masked@*")
-    ],
-    f"{SRC}/papers/medlama/expectations/medlama.py": ["validate-medlama@*", "validate-context@*"],
+    f"{SRC}/report/page/page.js": ["compare"],
     f"{SRC}/sample/training.py": ["train*"],
+    f"{SRC}/tracking/runs.py": ["track", "compare"],
     f"{SRC}/cli/results.py": [],
-    f"{SRC}/core/benchmark_statistics.py": [
-        *("build-*", "score", "significance", "track", "compare")
-    ],
-    # core: what a stage imports of it, and nothing that only tells people something
-    f"{SRC}/core/progress.py": [],
-    f"{SRC}/core/answers.py": [
-        *("build-*", "probe-*"),
-        *("score", "significance", "track", "compare"),
-    ],
+    f"{SRC}/papers/medlama/README.md": [],
+    "plugins/README.md": ["probe-*", "score", "significance", "compare"],
     "requirements.lock": ["*"],
     "requirements-tools.lock": ["validate-*", "compare"],
     "data/umls/MRREL.RRF": [  # the gates of two builders read it again
@@ -174,68 +222,21 @@ FILES = {  # a comment added to a file, or a line to a data file: the stages tha
 
 
 @contextmanager
-def edited(repo: Repo, names: Iterable[str]) -> Iterator[None]:
-    """Files of the project have one more line while the block lasts."""
-    with ExitStack() as restoring:
-        for name in names:
-            path = Path(repo.root_dir) / name
-            assert path.is_file(), name
-            before = path.read_bytes()
-            restoring.enter_context(restored_after(path))
-            if not name.startswith(SRC):
-                path.chmod(0o644)
-            path.unlink()  # outputs may be links into DVC's cache
-            path.write_bytes(before + (b"\n" if path.suffix == ".json" else b"\n# a comment\n"))
+def edited(repo: Repo, name: str) -> Iterator[None]:
+    """A file of the project has one more line while the block lasts."""
+    path = Path(repo.root_dir) / name
+    assert path.is_file(), name
+    before = path.read_bytes()
+    with restored_after(path):
+        path.unlink()  # outputs may be links into DVC's cache
+        path.write_bytes(before + (b"\n" if path.suffix == ".json" else b"\n# a comment\n"))
         yield
 
 
-def test_edited_files_that_no_stage_follows(repo: Repo) -> None:
-    with edited(repo, [name for name, patterns in FILES.items() if not patterns]):
-        assert stale(repo) == {"code"}
-        assert find_stale_stages().keys() == {"code"}
-
-
-@pytest.fixture(scope="module")
-def changed_paths(repo: Repo) -> dict[str, set[Path]]:
-    """The dependencies and outputs that `dvc status` names of each stage, after all edits.
-
-    For a list of code, they are the files whose lines changed.
-    """
-    before = pipeline.code_lists()
-    with edited(repo, [name for name, patterns in FILES.items() if patterns]):
-        pipeline.write_code_lists()
-        after = pipeline.code_lists()
-        with repo.lock:
-            states = {stage.addressing: stage.status() for stage in repo.index.stages}
-    pipeline.write_code_lists()
-    changed_lines = {
-        path: {
-            Path(line.split()[1]) for line in {*text.splitlines()} - {*before[path].splitlines()}
-        }
-        for path, text in after.items()
-    }
-    paths: dict[str, set[Path]] = {}
-    for name, state in states.items():
-        for change in state.get(name, []):
-            for path in (Path(text) for by_path in change.values() for text in by_path):
-                paths.setdefault(name, set()).update(changed_lines.get(path, {path}))
-    return paths
-
-
-@pytest.mark.parametrize("name", [name for name, patterns in FILES.items() if patterns])
-def test_an_edited_file(repo: Repo, changed_paths: dict[str, set[Path]], name: str) -> None:
-    folders = {Path(name), *Path(name).parents}
-    names = {stage for stage, paths in changed_paths.items() if paths & folders}
-    lists_code = {"code"} if name.startswith((SRC, "expectations")) else set()
-    assert names == matching(repo, FILES[name]) - {"code"} | lists_code
-
-
-def test_an_edit_of_code_is_planned_before_the_stage_code_runs(repo: Repo) -> None:
-    with edited(repo, [f"{SRC}/methods/xfactr.py"]):
-        stages = find_stale_stages()
-    probes = matching(repo, ["probe-masked@*"])
-    assert {name for name, stage in stages.items() if stage.reason == "now"} == {"code", *probes}
-    assert all("code" in stages[name].needs for name in probes)
+@pytest.mark.parametrize("name", EDITED)
+def test_an_edited_file(repo: Repo, name: str) -> None:
+    with edited(repo, name):
+        assert stale(repo) == matching(repo, EDITED[name])
 
 
 def matching(repo: Repo, patterns: list[str]) -> set[str]:
@@ -325,6 +326,6 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
         with opened(project) as repo:
             stale_stages = stages(repo)
     assert stale_stages == {
-        *("check", "code", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
+        *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
         *("probe-causal@mine", "score", "significance", "track", "compare"),
     }
