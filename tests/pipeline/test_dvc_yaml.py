@@ -195,17 +195,17 @@ def test_nothing_is_stale_at_first(repo: Repo) -> None:
 
 
 EDITED = {  # a comment added to a file, or a line to a data file: the stages that are stale
-    f"{SRC}/methods/xfactr.py": ["probe-*"],  # the results of other methods stay (`_key`)
+    f"{SRC}/methods/xfactr.py": ["probe-*", "score"],  # the results of other methods stay (`_key`)
     f"{SRC}/papers/diskne/recipe.py": [
         *("build-diskne*", "validate-diskne*", "probe-masked@*"),
-        *("score", "significance", "compare"),
+        *("score", "compare"),
     ],
     f"{SRC}/report/page/page.js": ["compare"],
     f"{SRC}/sample/training.py": ["train*"],
     f"{SRC}/tracking/runs.py": ["track", "compare"],
     f"{SRC}/cli/results.py": [],
     f"{SRC}/papers/medlama/README.md": [],
-    "plugins/README.md": ["probe-*", "score", "significance", "compare"],
+    "plugins/README.md": ["probe-*", "score", "compare"],
     "requirements.lock": ["*"],
     "requirements-tools.lock": ["validate-*", "compare"],
     "data/umls/MRREL.RRF": [  # the gates of two builders read it again
@@ -216,7 +216,7 @@ EDITED = {  # a comment added to a file, or a line to a data file: the stages th
     "expectations/lama/queries.json": ["validate-lama@*"],
     "outputs/benchmarks/lama/content": [  # what reads it, and the stage that made it
         *("build-lama@*", "validate-lama@*", "probe-*"),
-        *("score", "significance", "track", "compare"),
+        *("score", "track", "compare"),
     ],
 }
 
@@ -280,19 +280,22 @@ PARAMS: dict[str, tuple[Edit, list[str]]] = {
             *("build-medlama@medlama", "validate-medlama@medlama"),
             *("train@untaught-causal", "train-continued@taught-causal"),
             *("validate-sentences@set-2", "rewire*@*-set-2"),
-            "rewire-learning_rate@taught-set-0-0.001",
+            *("rewire-learning_rate@taught-set-0-0.001", "score"),
         ],
     ),
-    "one more model": (NEW_MODEL, ["*@newcomer*", "track", "compare"]),  # others follow `check`
+    "one more model": (
+        NEW_MODEL,
+        ["*@newcomer*", "score", "track", "compare"],
+    ),  # others follow `check`
     "a model's name in the papers": (
         set_to("models.masked.taught.published", "BERT-base-cased"),
-        ["track", "compare"],
+        ["score", "track", "compare"],
     ),
     "the seed": (
         set_to("seed", 1),
         [
             *("build-*", "train*", "validate-sentences@*", "rewire@*", "probe-*"),
-            *("score", "significance", "track", "compare"),
+            *("score", "track", "compare"),
         ],
     ),
 }
@@ -327,5 +330,5 @@ def test_sections_that_are_left_out_are_empty(project: Path) -> None:
             stale_stages = stages(repo)
     assert stale_stages == {
         *("check", "build-lama@lama", "validate-lama@lama", "fetch-folder@mine"),
-        *("probe-causal@mine", "score", "significance", "track", "compare"),
+        *("probe-causal@mine", "score", "track", "compare"),
     }

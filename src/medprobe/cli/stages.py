@@ -114,6 +114,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
     from medprobe.pipeline.stages.track import track_model  # whose libraries probing does not need
 
     params = load_params()
+    params.models.kind(model)  # refuses an unknown one, before MLflow is opened
     try:
         probe_model(model, params, method, benchmark, describe=describe)
     finally:

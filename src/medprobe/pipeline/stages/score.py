@@ -234,7 +234,7 @@ def _describe_main(
             content.setdefault(benchmark, {})[row.model] = {
                 "method": row.method,
                 "subset": row.subset,
-                **{name: round(x, 6) for name, x in numbers.items() if math.isfinite(x)},
+                **{name: x for name, x in numbers.items() if math.isfinite(x)},
             }
     return content
 
