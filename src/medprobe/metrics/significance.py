@@ -317,7 +317,7 @@ class Comparison:
             None if answers is None else pd.factorize(answers)[0],
         )
         test = paired_test(values[is_used], weights, clusters, confidence=confidence, level=level)
-        return test, len(rows)
+        return test.of_shares() if metrics.catalog()[metric].share else test, len(rows)
 
 
 def _numbers(pair: Comparison, metric: str, params: ScoreParams, level: float = LEVEL) -> Row:

@@ -213,6 +213,10 @@ class PairedTest(NamedTuple):
     units: int  # of the smaller side
     untestable: str  # why no difference could be significant, such as "4 independent answers"
 
+    def of_shares(self) -> "PairedTest":
+        """The test of a difference of shares, whose interval is between -1 and 1."""
+        return self._replace(low=max(self.low, -1.0), high=min(self.high, 1.0))
+
 
 class _Forms:
     """The variance of a weighted mean around a tested value x: squares - 2 x crossed + x^2 weight.
@@ -379,7 +383,7 @@ def _control_test(
     if len(ratios) and units >= FEWEST:
         below, above = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
         low, high = forms.bound(max(float(above), 0.0), -1), forms.bound(max(float(-below), 0.0), 1)
-    return PairedTest(forms.mean, low, high, p, np.nan, units, "")
+    return PairedTest(forms.mean, low, high, p, np.nan, units, "").of_shares()
 
 
 def _studentised(shares: np.ndarray, members: Sequence[csr_matrix]) -> np.ndarray:

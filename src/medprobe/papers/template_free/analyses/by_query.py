@@ -103,7 +103,7 @@ def paired(difference: np.ndarray, cluster: np.ndarray, params: Params) -> dict[
         np.ones(len(difference)),
         Clusters.of(cluster),
         confidence=params.score.confidence,
-    )
+    ).of_shares()
     return {"difference": test.difference, "low": test.low, "high": test.high, "p": test.p}
 
 
