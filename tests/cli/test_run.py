@@ -152,9 +152,8 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
     Path("prompts.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     start = f"run {tiny_model('bert')} --method mask_average --benchmark"
     output = works(f"{start} facts.csv --prompts prompts.csv")
-    assert "full: acc@1 100.0 % on 1 query" in output
-    assert "acc_at_10_by_answer" in output  # no name is cut
-    assert "acc_at_1_tied" not in output
+    assert "acc@1 on 1 query (full)" in output
+    assert "acc@10" not in output  # of one name
     missing = medprobe("run ./away/bert --method fill_mask --benchmark facts.csv")[1]
     assert "away/bert: no such folder" in missing
     assert "no template for relation treats" in medprobe(f"{start} facts.csv")[1]

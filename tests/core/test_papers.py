@@ -17,7 +17,8 @@ def test_a_paper_is_sound(name: str) -> None:
     paper, metrics = papers()[name], catalog()
     assert paper.url.startswith("https://")
     for number, table in paper.tables.items():
-        assert table.rows or table.notes, number
+        assert table.rows or table.notes or table.repeats or table.adopted, number
+        assert {*table.repeats} <= {*paper.tables}, number
         seen = set()
         for row in table.rows:
             assert row.model in paper.models or row.model == MEAN, row

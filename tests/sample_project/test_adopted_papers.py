@@ -57,7 +57,10 @@ def test_every_table_can_be_adopted(name: str, table: str, params_path: Path) ->
         for method, benchmark in params.results(model)
     }
     paper = papers()[name]
-    rows = {(row.model, row.method, row.benchmark) for row in paper.tables[table].rows}
+    printed = [*paper.tables[table].rows]
+    for number, models in paper.tables[table].repeats.items():
+        printed += [row for row in paper.tables[number].rows if row.model in models]
+    rows = {(row.model, row.method, row.benchmark) for row in printed}
     missing = {row for row in rows - results if row[0] != MEAN and paper.models[row[0]].hub}
     assert missing <= {("BioBERT v1.1", "mask_average", "medlama")}, "see `open` of the paper"
     assert {*built.values()} == {row[2] for row in rows}

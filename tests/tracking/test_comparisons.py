@@ -1,5 +1,6 @@
 """The run of a model over all benchmarks."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,7 @@ import pytest
 
 from helpers.tracked_project import PARAMS
 from medprobe.core import places
+from medprobe.core.files import write_whole
 from medprobe.core.tables import Metadata
 from medprobe.tracking import comparisons, runs
 from medprobe.tracking.store import Content, PendingRun
@@ -38,8 +40,13 @@ def test_a_perplexity_is_not_taken_for_the_best_accuracy(
 ) -> None:
     (folder := places.BENCHMARKS / "facts").mkdir(parents=True)
     (folder / "about.json").write_text('{"builder": "table", "normalise": "none"}')
+    main = {"small": {"method": "mask_average", "subset": "full", "acc_at_1": 0.4}}
+    write_whole(places.MAIN, json.dumps({"facts": main}))
+    places.ABOUT.mkdir(parents=True)
+    Metadata("facts", "", "", (), "acc_at_1").write(places.ABOUT / "facts.json")
     content = means(monkeypatch, VALUES | COSTS)
     assert content.metrics == {"main_facts": 0.4}
     assert content.params["facts.method"] == "mask_average"
     assert content.files["means.csv"].count("\n") == 4
+    places.MAIN.unlink()
     assert means(monkeypatch, COSTS).metrics == {}

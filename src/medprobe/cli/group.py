@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from io import TextIOWrapper
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -153,7 +154,8 @@ class Commands(click.Group):
         typed = {*CI, *headings}
         stages = (name for name in self.list_commands(ctx) if name not in typed)
         with formatter.section("Run by dvc.yaml, a stage each"):
-            formatter.write_text(", ".join(stages))
+            for line in wrap(", ".join(stages), width=72, break_on_hyphens=False):
+                formatter.write_text(line)
         with formatter.section("Run by CI"):
             formatter.write_text(", ".join(CI))
 

@@ -13,6 +13,7 @@ import pandas as pd
 
 from medprobe.cli.ask import choose_method, find_model, find_tables, make_prober
 from medprobe.core.answers import describe_unanswered
+from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
 from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata
@@ -73,12 +74,14 @@ def run(
     if limit is not None:
         queries = draw_queries(tables.queries, limit, params.seed)
         tables = replace(tables, queries=queries)
-    if metadata.ranks_answers and not as_json:
-        print(_what_it_can_show(tables, metadata, params.seed))
-    results = []
+    if out and out.parent.is_file():
+        raise BadInput(out.parent, "a file is where a folder is expected", "name another folder")
+    results: list[ProbeResult] = []
     for model, own, label in zip(found, asked, _labels(names), strict=True):
         prober = make_prober(model, own, benchmark, params)
         model.check_texts(tables)
+        if metadata.ranks_answers and not as_json and not results:
+            print(_what_it_can_show(tables, metadata, params.seed))
         predictions = predict(prober, model.shorten_prompts(tables), model.name)
         if warning := describe_unanswered(predictions):
             print_above(f"{model.name}: warning: {warning}")
@@ -183,8 +186,8 @@ def _print(
 ) -> None:
     first = main[0]
     title = find_metric(metric).title
-    print(f"\n{title} on {first['n']:,.0f} queries ({first['subset']}), and with the answers to "
-          "other subjects:")  # fmt: skip
+    count = "1 query" if first["n"] == 1 else f"{first['n']:,.0f} queries"
+    print(f"\n{title} on {count} ({first['subset']}), and with the answers to other subjects:")
     width = max(len(name) for name in (*(row["model"] for row in main), *TITLES.values()))
     ranked = sorted(main, key=lambda row: _order(metric, row), reverse=True)
     for row in ranked:
@@ -266,7 +269,7 @@ def _numbers(result: ProbeResult, *, every: bool) -> Iterator[str]:
     for row in rows.itertuples():
         names_of = f"{row.method}, {row.subset}, {row.relation}, {row.metric}"
         interval = format_interval(row.metric, row.low, row.high)
-        yield f"{names_of}: {format_value(row.metric, row.value)} {interval}".rstrip()
+        yield f"{names_of}: {row.value:.3f} {interval}".rstrip()
 
 
 def _is_meaningful(metric: str, names: int) -> bool:

@@ -154,9 +154,15 @@ def _tested_values(tables: list[pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def average_by_query(rows: pd.DataFrame) -> pd.DataFrame:
-    """The means of a variant's values over replicates, one row per subset and query."""
-    keys = [name for name in PAIRED if name in rows and name not in ("replicate", "weight")]
-    return rows.groupby(keys, sort=True, dropna=False).mean(numeric_only=True).reset_index()
+    """The means of a variant's values over replicates, one row per subset and query.
+
+    Scorers of one table have rows of their own for a query; the first says what belongs together.
+    """
+    keys = ["variant", "subset", "query_id"]
+    groups = rows.groupby(keys, sort=True)
+    about = [name for name in PAIRED if name in rows and name not in (*keys, "replicate")]
+    numbers = [name for name in rows if name not in PAIRED]
+    return groups[about].first().join(groups[numbers].mean()).reset_index()
 
 
 def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:

@@ -55,6 +55,16 @@ def copy_premise(change: Callable[[str], str]) -> Damage:
     return damage
 
 
+def name_nearly(tables: Tables) -> None:
+    """An example that trains a disease has all words of its name, and another one between them."""
+    splits, examples = tables["splits"][TARGET(tables["splits"])], tables["examples"]
+    own = examples[(examples["kind"] == "positive") & (examples["cui"] == splits["target"].iloc[0])]
+    positive = own.iloc[0]
+    first, *rest = positive["full_hypothesis"][positive["start"] : positive["end"]].split()
+    example = splits.loc[splits["split"] == "train", "example_id"].iloc[0]
+    set_premise(tables, example, lambda text: f"{text} {first} muscular {' '.join(rest)}")
+
+
 def remove_examples(split: str) -> Damage:
     """Remove the first target's examples of a split."""
     return remove("splits", lambda splits: TARGET(splits) & (splits["split"] == split))
@@ -143,6 +153,9 @@ TABLES: Final[Cases] = {
     ),
     "a premise that tests also trains, with one more word": warns(
         copy_premise(lambda premise: f"today {premise}"), "tested_premises_to_have_no_near_copies"
+    ),
+    "a premise that trains and nearly names the disease": warns(
+        name_nearly, "no_disease_nearly_named"
     ),
     "an example that tests also trains": stops(
         add("splits", where="split == 'test'", split="train"),

@@ -279,7 +279,7 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
     untaught = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
     assert numbers(untaught) == {}
     scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1, benchmarks=RATED))
-    kinds = ("full/answer:", "full/answer-length:", "full/signal:")
+    kinds = ("full/answer:", "full/answer-length:", "full/letters:", "full/signal:")
     assert [part for part in scores["original"] if not part.startswith(kinds)] == ["full"]
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from medprobe.benchmarks import Benchmark, Metadata, counts
 from medprobe.benchmarks.families import SubjectName
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import RELATION_ANSWERS, BenchmarkTables
 from medprobe.papers.medlama.benchmarks.medlama.names import ConceptFamilies, read_names
 from medprobe.papers.medlama.benchmarks.medlama.queries import MedlamaSettings, tables
 from medprobe.sources import rrf
@@ -183,5 +183,5 @@ BENCHMARK = Benchmark(
     Settings,
     build,
     gate_sources=(*METADATA.sources, "umls/MRSTY.RRF"),
-    tables=(),
+    tables=(RELATION_ANSWERS,),
 )
