@@ -169,7 +169,7 @@ def test_the_command_prints_it(result_project: Path) -> None:
     assert (
         "| majority baseline " in as_markdown
         and "| letters of the names |" in as_markdown
-        and "not tested." in as_markdown
+        and "by its main result" in as_markdown
     )
     assert as_markdown.splitlines()[0].count("|") == 3, "a column a benchmark"
     both = CliRunner().invoke(main, [*plain, "--all"]).output

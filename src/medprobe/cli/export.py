@@ -35,10 +35,7 @@ from medprobe.report.page_data import PageData
 from medprobe.report.verdicts import control, verdict
 
 LEADERBOARD: Final = "leaderboard"
-BESTS: Final = (
-    "Each model is under the method that is best for it, which favours models with many methods "
-    "and is not tested."
-)
+MAIN: Final = "Each model is shown by its main result, whose method follows from the model's kind."
 SECOND: Final = "A benchmark's second column has all models under one method."
 BEST: Final = "The best value of each column is bold; intervals are in brackets."
 TESTED: Final = "‡: significantly worse than the best (paired test, corrected)."
@@ -68,7 +65,6 @@ class Column:
     head: str
     rows: pd.DataFrame  # of the comparison, one a model, with `best`, `worse` and `unbeaten`
     untested: bool  # whether a model has no test against the best one
-    is_best: bool = False  # whether the models' methods differ
 
 
 def export(
@@ -89,7 +85,7 @@ def export(
     """
     if view == LEADERBOARD:
         columns = list(_leaderboard(results, metric, every))
-        title = f"The models by benchmark. {BESTS}{f' {SECOND}' if every else ''}"
+        title = f"The models by benchmark. {MAIN}{f' {SECOND}' if every else ''}"
     else:
         metric = {known.title: name for name, known in catalog().items()}.get(metric or "", metric)
         columns = list(_benchmark(results, *view.partition("/")[::2], metric, every))
@@ -105,8 +101,6 @@ def export(
         ]
         title += f" Without a model: {', '.join(named)}." if named and not every else ""
     marks = UNTESTED if results.significance.empty else TESTED
-    if all(column.is_best for column in columns):
-        marks = ""
     if marks == TESTED and any(column.untested for column in columns):
         marks += PARTLY_TESTED
     if any(column.rows["unbeaten"].any() for column in columns):
@@ -133,7 +127,7 @@ def _benchmark(
 
 
 def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[Column]:
-    """Each benchmark's first subset, by each model's best method, and by that of most models."""
+    """Each benchmark's first subset: main results, and those under the method of most models."""
     if metric is not None:
         problem = "the leaderboard always shows the main metric of each benchmark"
         raise BadInput("export", problem, "remove --metric")
@@ -145,30 +139,32 @@ def _leaderboard(results: Results, metric: str | None, every: bool) -> Iterator[
         subset = subsets(rows, metadata)[0]
         name = primary_metric(rows, metadata)
         means = select(rows, subset=subset, metric=name)
-        means = comparable(select_systems(means, main_variants(own)))
+        chosen = {
+            (model, main["method"]) for model, main in results.main.get(benchmark, {}).items()
+        } | {(BASELINE, name) for name in SHOWN}
+        means = comparable(select_systems(means, main_variants(own) | chosen))
         lower = about(name).better_on(subset) == "lower"
         order = means.sort_values("value", ascending=lower, kind="stable")
         method = str(order.groupby("method", sort=False)["model"].nunique().idxmax())
         head = f"{benchmark} ({subset}), {about(name).title}"
-        is_first = ~order.assign(model=order.apply(_row_name, axis=1)).duplicated("model")
-        yield _column(results, head, order[is_first], is_best=True)
+        yield _column(results, head, select_systems(order, chosen))
         if every:
             yield _column(results, f"{head} by {method}", order[order["method"] == method])
 
 
-def _column(results: Results, head: str, rows: pd.DataFrame, *, is_best: bool = False) -> Column:
-    """Mark models as the `best`, significantly `worse`, or with an `unbeaten` baseline.
-
-    No test compares models under methods that differ.
-    """
-    benchmark, subset, metric, method = rows.iloc[0][["benchmark", "subset", "metric", "method"]]
-    tests = select(results.significance, benchmark=benchmark, subset=subset, metric=metric)
+def _column(results: Results, head: str, rows: pd.DataFrame) -> Column:
+    """Mark models as the `best`, significantly `worse`, or with an `unbeaten` control."""
+    benchmark, subset, metric = rows.iloc[0][["benchmark", "subset", "metric"]]
+    keys = {"benchmark": benchmark, "subset": subset, "metric": metric, "relation": "macro"}
+    tests = select(results.significance, **keys).dropna(subset="p_holm")
     ranked = rows[(rows["model"] != BASELINE) & ~rows["method"].map(is_control)]
     best = _best(ranked, about(metric).better_on(subset))
+    method_of = dict(zip(ranked["model"], ranked["method"], strict=True))
     verdicts = {
-        model: [verdict(tests, (model, method), (other, method)) for other in best]
-        for model in set(rows["model"]) - best
-        if not is_best
+        model: [
+            verdict(tests, (model, method_of[model]), (other, method_of[other])) for other in best
+        ]
+        for model in method_of.keys() - best
     }
     worse = [
         model
@@ -181,7 +177,7 @@ def _column(results: Results, head: str, rows: pd.DataFrame, *, is_best: bool = 
         "worse": rows["model"].isin(worse),
         "unbeaten": _unbeaten(results, rows),
     }
-    return Column(head, rows.assign(**marks), untested, is_best)
+    return Column(head, rows.assign(**marks), untested)
 
 
 def _unbeaten(results: Results, rows: pd.DataFrame) -> pd.Series:

@@ -1,8 +1,10 @@
 """A project's results as data frames, and drawings of them."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,6 +42,13 @@ class Results:
         """
         path = self.folder / places.REPORTS / "significance.csv"
         return read_csv(path) if path.is_file() else pd.DataFrame(columns=SIGNIFICANCE)
+
+    @cached_property
+    def main(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Each model's main result on each benchmark, as in `metrics/main.json`."""
+        path = self.folder / places.MAIN
+        content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        return content
 
     def benchmark(self, name: str) -> Metadata:
         """Return what is recorded of a benchmark: its metric, licence and citation.
