@@ -32,7 +32,7 @@ def site_links(markdown: str, name: str) -> str:
     """Return a page's text with links to documents as the site has them, not the repository.
 
     In the repository the folders are in `src/medprobe`, on the site next to the pages of `docs`. A
-    link to a document of the root, such as README.md, which the site has not, becomes its text.
+    link to a file of the root, such as dvc.yaml, which the site has not, becomes its text.
 
     Args:
         markdown: The text of the page.
@@ -55,4 +55,4 @@ def site_links(markdown: str, name: str) -> str:
             return link[1]
         return f"[{link[1]}]({posixpath.relpath(inside, folder or '.')}{link[3] or ''})"
 
-    return re.sub(r"\[([^\]]*)\]\((?!\w+:)([^)#]+\.md)(#[^)]*)?\)", move, markdown)
+    return re.sub(r"\[([^\]]*)\]\((?!\w+:)([^)#]+\.(?:md|yaml))(#[^)]*)?\)", move, markdown)
