@@ -24,10 +24,38 @@ from medprobe.metrics.shuffled import shuffled_name
 FOLDER: Final = Path("docs/results")
 PAGE: Final = Path("docs/results.md")
 ACCURACIES: Final = ("acc_at_1", "acc_at_5", "acc_at_10")
+METRICS: Final = (*ACCURACIES, "subject_at_1")
 FEW: Final = (  # that are asked ten queries per relation
     ("SmolLM2, `likelihood`", "smollm2", "likelihood"),
     ("MiniLM, as it came", "minilm", "contrastive:original"),
     ("MiniLM, rewired", "minilm", "contrastive"),
+)
+WHOLE: Final = (  # on all of MedLAMA
+    ("MiniLM, as it came", "medlama", "minilm", "contrastive:original"),
+    ("*shuffled*", "medlama", "minilm", "contrastive:shuffled-original"),
+    ("MiniLM, rewired (one set)", "medlama", "minilm", "contrastive"),
+    ("*shuffled*", "medlama", "minilm", "contrastive:shuffled"),
+    ("MiniLM, as it came, without the subject", "medlama-others", "minilm", "contrastive:original"),
+    ("letters of the names, without the subject", "medlama", "baseline", "letters"),
+    ("letters of the names, with it", "medlama", "baseline", "letters:with_subject"),
+    ("majority baseline", "medlama", "baseline", "majority"),
+    ("a random answer of the relation", "medlama", "baseline", "random_answer"),
+)
+ECHOES: Final = ("contrastive:original", "letters:with_subject")
+BLIND: Final = (  # where letters find nothing
+    ("MiniLM, as it came", "minilm", "contrastive:original"),
+    ("*shuffled*", "minilm", "contrastive:shuffled-original"),
+    ("majority baseline", "baseline", "majority"),
+    ("a random answer of the relation", "baseline", "random_answer"),
+)
+DIFFERENCES: Final = (
+    ("shuffled", "full", "acc_at_1", "minilm contrastive:shuffled-original"),
+    ("shuffled", "full", "acc_at_10", "minilm contrastive:shuffled-original"),
+    ("shuffled", "hard", "acc_at_1", "minilm contrastive:shuffled-original"),
+    ("shuffled", "hard", "acc_at_10", "minilm contrastive:shuffled-original"),
+    ("shuffled", "full/letters:blind", "acc_at_1", "minilm contrastive:shuffled-original"),
+    ("shuffled", "full/letters:blind", "acc_at_10", "minilm contrastive:shuffled-original"),
+    ("letters", "full", "acc_at_1", "baseline letters"),
 )
 LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.tokenizers")
 
@@ -35,7 +63,7 @@ LIBRARIES: Final = ("python", "version.torch", "version.transformers", "version.
 def take_over(project: Path) -> None:
     """Copy the numbers of a project, and the hashes of what they follow from."""
     numbers = read_csv(project / "reports/comparison.csv")
-    numbers[numbers["metric"].isin(ACCURACIES)].to_csv(FOLDER / "numbers.csv", index=False)
+    numbers[numbers["metric"].isin(METRICS)].to_csv(FOLDER / "numbers.csv", index=False)
     tests = read_csv(project / "reports/significance.csv")
     tests[tests["metric"].isin(ACCURACIES)].to_csv(FOLDER / "differences.csv", index=False)
     stages = yaml.safe_load((project / "dvc.lock").read_text("utf-8"))["stages"].values()
@@ -84,6 +112,15 @@ class Numbers:
         """The number in per cent."""
         return f"{self.value(*where):.1%}".replace("%", " %")
 
+    def three(self, *system: str) -> str:
+        """Acc@1, 5 and 10 in per cent: of a benchmark, subset, model and method."""
+        numbers = [f"{100 * self.value(*system, metric):.1f}" for metric in ACCURACIES]
+        return f"{' / '.join(numbers)} %"
+
+    def count(self, *system: str) -> str:
+        """How many queries a benchmark's part has."""
+        return f"{self.row(*system, 'acc_at_1', 'micro')['n']:,.0f}"
+
     def shuffled(
         self, benchmark: str, subset: str, model: str, method: str, metric: str = "acc_at_1"
     ) -> str:
@@ -102,21 +139,15 @@ class Numbers:
             return f"{100 * row['value']:.1f}"
         return f"{100 * row['value']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
-    def scarce(self, benchmark: str, subset: str, model: str, method: str) -> int:
-        """The relations in which acc@1 is at most .002."""
-        of = {"benchmark": benchmark, "subset": subset, "model": model, "method": method}
-        rows = self.numbers[self.numbers["metric"] == "acc_at_1"]
-        for column, value in of.items():
-            rows = rows[rows[column] == value]
-        rows = rows[~rows["relation"].isin(["macro", "micro"])]
-        return int((rows["value"] <= 0.002).sum())
-
-    def test(self, benchmark: str, subset: str, one: str, other: str) -> pd.Series:
-        """The test of acc@1: `model method` against `model method`, turned to the first."""
+    def test(
+        self, benchmark: str, subset: str, one: str, other: str, metric: str = "acc_at_1"
+    ) -> pd.Series:
+        """The test of a metric: `model method` against `model method`, turned to the first."""
         tests = self.tests[
             (self.tests["benchmark"] == benchmark)
             & (self.tests["subset"] == subset)
-            & (self.tests["metric"] == "acc_at_1")
+            & (self.tests["metric"] == metric)
+            & (self.tests["relation"] == "macro")
         ]
         a, b = (tests[f"model_{side}"] + " " + tests[f"method_{side}"] for side in "ab")
         found = tests[((a == one) & (b == other)) | ((a == other) & (b == one))]
@@ -128,22 +159,27 @@ class Numbers:
         turned = {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
         return pd.Series({**row, **turned})
 
-    def difference(self, benchmark: str, subset: str, one: str, other: str) -> str:
-        """A row of the tests of acc@1: the difference with its interval, and p."""
-        row = self.test(benchmark, subset, one, other)
+    def difference(
+        self, benchmark: str, subset: str, one: str, other: str, metric: str = "acc_at_1"
+    ) -> str:
+        """A test of a metric: the difference with its interval, and p."""
+        row = self.test(benchmark, subset, one, other, metric)
         points, low, high = (f"{100 * row[name]:+.1f}" for name in ("difference", "low", "high"))
-        return f"{points} [{low}, {high}] | {p_value(row['p_holm'])}".replace("-", "−")
+        return f"{points} [{low}, {high}] | {p_value(row)}".replace("-", "−")
 
-    def above(self, benchmark: str, subset: str, model: str, method: str) -> str:
+    def above(
+        self, benchmark: str, subset: str, model: str, method: str, metric: str = "acc_at_1"
+    ) -> str:
         """The p of a system against its answers to other subjects."""
         base, _, variant = method.partition(":")
         other = f"{model} {base}:{shuffled_name(variant)}"
-        p = p_value(self.test(benchmark, subset, f"{model} {method}", other)["p_holm"])
+        p = p_value(self.test(benchmark, subset, f"{model} {method}", other, metric))
         return f"p {p}" if p.startswith("<") else f"p = {p}"
 
 
-def p_value(p: float) -> str:
-    """A p-value as papers print it."""
+def p_value(test: pd.Series) -> str:
+    """The p of a test as papers print it, corrected where something is claimed."""
+    p = test["p"] if pd.isna(test["p_holm"]) else test["p_holm"]
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -167,7 +203,8 @@ def page() -> str:
     made_of: dict[str, Any] = json.loads((FOLDER / "made-of.json").read_text("utf-8"))
     names: dict[str, Any] = {"n": Numbers(FOLDER), "made_of": made_of}
     names["best_table"], names["best"] = best_published("full")
-    names["few"] = FEW
+    names |= {"few": FEW, "whole": WHOLE, "echoes": ECHOES, "blind": BLIND}
+    names["differences"] = DIFFERENCES
     return environment.from_string(template).render(names)
 
 
