@@ -82,10 +82,6 @@ class PluginBackend(Backend):
     """What a backend from outside is a subclass of; it defines what its folder's abilities need.
 
     docs/how-to/extending.md lists the methods of each ability.
-
-    Args:
-        folder: The model's, with its PLUGIN_MODEL.
-        engine: Device and precision.
     """
 
     has_template = False
@@ -131,16 +127,7 @@ def find_kinds(folder: Path) -> tuple[ModelKind, ...]:
 
 
 def find(folder: Path, head: Head, engine: EngineParams) -> Backend:
-    """Return the backend of a model that writes.
-
-    Args:
-        folder: The model's, with a checkpoint or PLUGIN_MODEL.
-        head: Of the checkpoint, `causal` or `seq2seq`.
-        engine: Device, precision and token budget of a checkpoint.
-
-    Raises:
-        BadInput: There is no such plugin, or it lacks a method; or the model cannot be opened.
-    """
+    """Return the backend of a model that writes."""
     if model := read_plugin_model(folder):
         return _find_plugin(model, folder).open(folder, engine)
     return Transformers.load(folder, head, engine)

@@ -79,9 +79,6 @@ def with_families(
     Returns:
         The queries and the candidates with those of the families after them. All queries get the
         columns `family_id`, `wording` and `name_kind`, which are empty outside families.
-
-    Raises:
-        BadInput: no query has a second wording or name.
     """
     families = {
         query["query_id"]: _members(

@@ -72,11 +72,7 @@ class Settings(Section):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build queries from the facts.
-
-    Raises:
-        BadInput: with file and line for a row without a prompt, or with one that has not one slot.
-    """
+    """Build queries from the facts."""
     prompts = settings.prompts and data / settings.prompts
     templates = facts.read_templates(prompts) if prompts else {}
     spaces = facts.read_answer_spaces(prompts) if prompts else {}
@@ -105,11 +101,7 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 def _keep_out(
     read: list[tuple[str, FactRow]], count: int, seed: int
 ) -> tuple[list[tuple[str, FactRow]], list[tuple[str, FactRow]]]:
-    """Return the facts to ask, and those of `count` drawn subjects of each relation.
-
-    Raises:
-        BadInput: A relation has no more subjects than that.
-    """
+    """Return the facts to ask, and those of `count` drawn subjects of each relation."""
     if not count:
         return read, []
     subjects: dict[str, list[str]] = {}
@@ -145,20 +137,6 @@ def tables(
     """Convert facts to the tables of a benchmark.
 
     A fact's own prompt takes precedence over the template of its relation.
-
-    Args:
-        read: pairs of the place in the source and the fact.
-        templates: of each relation, by wording; the first is its own.
-        source: the name of the facts' file.
-        normalise: the rule for equal answers.
-        spaces: the names, by identifier, that are ranked for a relation; others rank all
-            candidates. An object of one of these identifiers has the name of the space.
-        families: which families of wordings and names are asked; none by default.
-        seed: of the draw of families.
-
-    Raises:
-        BadInput: a row has no prompt, or one that does not have exactly one slot; an object is not
-            in the answer space of its relation.
     """
     spaces = spaces or {}
     rows_by_query = _group_by_query(read, templates, spaces)

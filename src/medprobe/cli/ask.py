@@ -60,11 +60,7 @@ def _is_hub_name(name: str) -> bool:
 
 
 def check_model(name: str) -> bool:
-    """Check a model's name or path; return whether it is a name that needs a project.
-
-    Raises:
-        BadInput: `name` is a file, a path to nothing, or a name where there is no project.
-    """
+    """Check a model's name or path; return whether it is a name that needs a project."""
     path = Path(name)
     if not name.strip():
         raise BadInput("MODEL", "empty", "give a checkpoint's folder, or a model's name")
@@ -81,11 +77,7 @@ def check_model(name: str) -> bool:
 
 
 def check_benchmark(name: str) -> bool:
-    """Check a benchmark's name or its facts; return whether it is a name, which needs a project.
-
-    Raises:
-        BadInput: `name` is a path to nothing, or a name where there is no project.
-    """
+    """Check a benchmark's name or its facts; return whether it is a name, which needs a project."""
     path = Path(name)
     if not name.strip():
         raise BadInput("--benchmark", "empty", "give a benchmark's name, or a file of facts")
@@ -107,11 +99,7 @@ def check_path(path: Path, option: str = "") -> None:
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a list with commas between them.
-
-    Raises:
-        BadInput: There are none, or the text is a list of another notation, or a file.
-    """
+    """Return the names of a list with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise BadInput("--names", "no names", "write them with commas between: --names pain,fever")
@@ -136,20 +124,6 @@ def ask(
 
     The answers are those of the method's first pass and variant, which is the paper's. Only prompts
     of the benchmark have marks.
-
-    Args:
-        name: a model of params.yaml or of the hub, the folder of a checkpoint, or a GGUF file.
-        prompt: a text with one slot `[Y]`.
-        method: None takes a method that serves the model (`Method.ASK_PRIORITY`).
-        benchmark: whose candidates are ranked.
-        params: the project's.
-        names: what is ranked in place of a benchmark's candidates, as are the objects of a file of
-            facts. Without these and a benchmark, the first benchmark of params.yaml counts; if
-            there is none, the model writes answers.
-        as_json: print one object.
-
-    Raises:
-        BadInput: for a prompt without exactly one slot.
     """
     check_prompts(library.make_query(prompt))
     if benchmark and _is_file(benchmark, params):
@@ -205,15 +179,7 @@ def choose_method(model: Model, purpose: Literal["rank", "write"]) -> str:
 def answers(
     name: str, prompt: str, method: str, benchmark: str, params: Params, *, k: int = methods.K
 ) -> pd.DataFrame:
-    """Rank the candidates of a benchmark as answers to one prompt.
-
-    Returns:
-        The first k, with columns rank, prediction and score, and hit if the benchmark has a query
-        with this prompt.
-
-    Raises:
-        BadInput: for a method that does not rank candidates.
-    """
+    """Rank the candidates of a benchmark as answers to one prompt."""
     model = find_model(name, method, params)
     serving = library.find_answering(model.kinds)
     if method not in serving:

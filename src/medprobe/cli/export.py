@@ -70,19 +70,7 @@ class Column:
 def export(
     results: Results, view: str, form: str, metric: str | None = None, *, every: bool = False
 ) -> str:
-    """Format results as a table, of the variant that represents each method.
-
-    Args:
-        results: of a project.
-        view: `leaderboard`, a benchmark, or `<benchmark>/<subset>`.
-        form: a key of FORMS.
-        metric: of a benchmark, by its name or title (acc@1); None takes its main metric.
-        every: whether all variants and baselines have a column, and each benchmark of the
-            leaderboard one with all models under one method.
-
-    Raises:
-        BadInput: for an unknown view or metric.
-    """
+    """Format results as a table, of the variant that represents each method."""
     if view == LEADERBOARD:
         columns = list(_leaderboard(results, metric, every))
         title = f"The models by benchmark. {MAIN}{f' {SECOND}' if every else ''}"

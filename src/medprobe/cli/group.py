@@ -61,9 +61,6 @@ def load_params(*, required: bool = True) -> "Params":
     A command checks the settings that it uses. All others are left to the stage `check`, which runs
     before all others, since it takes seconds to import the methods. From here on errors quote text
     of the data where `track.text` allows it.
-
-    Raises:
-        BadInput: A key or a value is wrong, settings of methods and the like aside.
     """
     from medprobe.core import params
 
@@ -82,11 +79,7 @@ def json_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def confirm(question: str) -> bool:
-    """Ask on the terminal.
-
-    Raises:
-        BadInput: there is none, and no answer was piped in.
-    """
+    """Ask on the terminal."""
     try:
         return click.confirm(question)
     except click.Abort:

@@ -33,11 +33,7 @@ class Release:
 
 
 def find_plugin(name: str) -> Plugin:
-    """Return the plugin that imports a release.
-
-    Raises:
-        BadInput: there is none.
-    """
+    """Return the plugin that imports a release."""
     plugins = find_plugins("imports")
     if name not in plugins:
         remedy = f"choose one of {', '.join(plugins)}"
@@ -49,10 +45,6 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> p
     """Check released files, report the result, and copy them to `data`.
 
     Other files of the target folder stay. Returns the report.
-
-    Raises:
-        BadInput: for an error in the files, for a link that leads out of the folder, and unless
-            `force` for an existing file that differs. No file is copied then.
     """
     plugin = find_plugin(name)
     if not (path.is_file() or path.is_dir()):

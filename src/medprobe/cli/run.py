@@ -64,9 +64,6 @@ def run(
     facts. `limit` queries are drawn by the seed, evenly over relations and subsets. With `every`,
     all numbers are printed. Without a method, one that ranks candidates and serves the model is
     taken.
-
-    Raises:
-        BadInput: for an unknown model, method, benchmark or file.
     """
     tables, metadata = find_tables(benchmark, prompts, params)
     found = [find_model(name, method, params) for name in names]

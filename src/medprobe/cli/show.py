@@ -12,9 +12,6 @@ def show(benchmark: str, query: str, params: Params) -> None:
     """Print all answers to a query, with a mark on the right ones.
 
     A query goes by its identifier, or by what a page without names calls it, such as `query 7`.
-
-    Raises:
-        BadInput: if the benchmark was not probed or has no such query.
     """
     raw_answers = _read(benchmark, params)
     answers = raw_answers.label(text=True)
@@ -49,9 +46,6 @@ def show_differing(benchmark: str, a: str, b: str, params: Params) -> None:
     """Print the queries that exactly one of two systems, `<model>/<method>`, answers correctly.
 
     If names are ranked, the first name counts.
-
-    Raises:
-        BadInput: if the benchmark was not probed, or not by these systems.
     """
     content = _read(benchmark, params).label(text=True).content
     systems = ["/".join(system) for system in content["systems"]]

@@ -61,11 +61,7 @@ RULES: Final[dict[str, Callable[[str], str]]] = {"exact": exact, "biolama": biol
 
 
 def find_rule(name: str) -> Callable[[str], str]:
-    """Return the rule with this name, a function that normalises a text.
-
-    Raises:
-        BadInput: No rule has this name.
-    """
+    """Return the rule with this name, a function that normalises a text."""
     if name not in RULES:
         raise BadInput("answers", f"no rule '{name}'{nearest(name, [*RULES])}")
     return RULES[name]
@@ -82,10 +78,6 @@ def with_hits(
         predictions: Columns `query_id` and `prediction` at least.
         tables: The benchmark.
         normalise: The rule for equal answers; the benchmark's if None.
-
-    Returns:
-        The predictions. `hit` is true where the prediction equals one of the query's answers by
-        the rule; `prediction_id` is "" where the text is no candidate's name.
     """
     if "prediction_id" not in predictions:
         id_by_name = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
@@ -108,9 +100,6 @@ def with_hits(
 def collect_facts(tables: BenchmarkTables) -> pd.DataFrame:
     """Return all that a benchmark says to be true: its queries, and those of its further tables.
 
-    Args:
-        tables: The benchmark.
-
     Returns:
         Columns `QUERY_COLUMNS`.
     """
@@ -120,11 +109,7 @@ def collect_facts(tables: BenchmarkTables) -> pd.DataFrame:
 
 
 def describe_unanswered(predictions: pd.DataFrame) -> str:
-    """Return a warning where more than WARNED of the queries of a variant have no answer, or "".
-
-    Args:
-        predictions: A prediction table.
-    """
+    """Return a warning where more than WARNED of the queries of a variant have no answer, or ""."""
     if "unanswered" not in predictions:
         return ""
     first = predictions[(predictions["rank"] == 1) & predictions["unanswered"].notna()]

@@ -16,14 +16,6 @@ KS: Final = (1, 5, 10)  # of acc@k
 def chance_of_hit(right: np.ndarray, size: np.ndarray, k: int) -> np.ndarray:
     """Return the chance that one of the first k names in random order is right.
 
-    Args:
-        right: How many of the names are right, for each query.
-        size: How many names there are, for each query.
-        k: How many names are looked at.
-
-    Returns:
-        A share for each query; NaN where there are no names.
-
     >>> chance_of_hit(np.array([1, 2, 1, 0]), np.array([4, 4, 1, 0]), 2)
     array([0.5       , 0.83333333, 1.        ,        nan])
     """
@@ -41,11 +33,6 @@ def ranked_names(
     """Return the names that are ranked for each relation.
 
     They are those of its answer space and its type, or all if none has it, without distractors.
-
-    Args:
-        tables: The benchmark.
-        queries: Those of a subset.
-        candidates: Those of the same subset.
     """
     ranked = candidates[candidates["type"] != DISTRACTOR]
     names = {}
@@ -64,9 +51,6 @@ def answer_keys(queries: pd.DataFrame) -> pd.Series:
 
     Args:
         queries: Columns `answer_ids` and `answers`, lists of equal length.
-
-    Returns:
-        A list for each query, in the order of its answers.
     """
     pairs = zip(queries["answer_ids"], queries["answers"], strict=True)
     lists = [
@@ -84,9 +68,6 @@ def has_common_answer(queries: pd.DataFrame) -> pd.Series:
 
     Args:
         queries: Columns `subset`, `relation`, `answers` and `answer_ids`.
-
-    Returns:
-        True or false for each query, with the index of `queries`.
     """
     keys = ["subset", "relation", "answer"]
     answers = queries[keys[:2]].assign(answer=answer_keys(queries).map(dict.fromkeys).map(list))
@@ -148,13 +129,7 @@ def statistics(benchmark: BenchmarkTables) -> pd.DataFrame:
 def answer_chances(
     queries: pd.DataFrame, ranked: Mapping[str, set[str]], normalise: str
 ) -> dict[int, pd.Series]:
-    """Return for each k the chance of each query: of an answer among k names in random order.
-
-    Args:
-        queries: Those of a subset.
-        ranked: The names that are ranked for each relation.
-        normalise: The name of the rule for equal answers.
-    """
+    """Return for each k the chance of each query: of an answer among k names in random order."""
     same = find_rule(normalise)
     right, size = pd.Series(0.0, queries.index), pd.Series(0.0, queries.index)
     for relation, part in queries.groupby("relation"):
@@ -187,12 +162,7 @@ def _counts(queries: pd.DataFrame) -> dict[str, float]:
 
 
 def weak_relations(statistics: pd.DataFrame, subset: str) -> list[str]:
-    """The relations with fewer than six effective answers: alone they can show nothing.
-
-    Args:
-        statistics: the table of `statistics`.
-        subset: whose relations are meant.
-    """
+    """The relations with fewer than six effective answers: alone they can show nothing."""
     chosen = (statistics["subset"] == subset) & (statistics["relation"] != "all")
     few = statistics["effective_answers"] < FEWEST
     return statistics.loc[chosen & few, "relation"].tolist()

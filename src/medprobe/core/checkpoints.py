@@ -61,15 +61,7 @@ def matching(names: Iterable[str], patterns: Iterable[str]) -> list[str]:
 
 
 def needed(names: Collection[str], read: Callable[[str], str]) -> list[str]:
-    """Return the files of a checkpoint or an adapter, also those that its index names in vain.
-
-    Args:
-        names: All files, with slashes in those of subfolders.
-        read: Reads a file.
-
-    Raises:
-        BadInput: The index of its weights is broken.
-    """
+    """Return the files of a checkpoint or an adapter, also those that its index names in vain."""
     files = matching(names, (*DESCRIPTION, *ADAPTER))
     weights = next((name for name in WEIGHTS if name in names), None)
     if weights and weights.endswith(".json"):

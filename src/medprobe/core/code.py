@@ -22,13 +22,7 @@ SCRATCH_FILE: Final = re.compile(r"__pycache__|\..*|#.*#|.*(~|\.orig|\.rej|\.md)
 
 
 def code_key(*rooms: str, version: int | None = None, plugins: Iterable[Plugin] = ()) -> str:
-    """Return what stands for code in the key of what it computes.
-
-    Args:
-        rooms: folders and files of the package, such as `engine`.
-        version: the number that its author raises; None where medprobe's own version does.
-        plugins: the plugins that compute, wherever they are from.
-    """
+    """Return what stands for code in the key of what it computes."""
     plugins, in_clone = [*plugins], SOURCES.is_dir()
     stated = [plugin.package for plugin in plugins if plugin.package] if version is None else []
     stated += [str(version)] if version is not None else []

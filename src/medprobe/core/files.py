@@ -30,10 +30,6 @@ def replacing(target: Path) -> Iterator[Path]:
     Where the block fails, `target` stays as it was and nothing else is left behind. An error about
     a full disk names `target`.
 
-    Raises:
-        OSError: The disk is full.
-        BadInput: What `before_replacing` checks does not hold.
-
     >>> with replacing(Path("numbers.txt")) as path:
     ...     _ = path.write_text("1 2 3")
     """
@@ -69,9 +65,6 @@ class ScratchFolder:
     """A folder for unfinished files, with a marker that is locked while this process runs.
 
     If the process is killed, `remove_leftovers` removes the folder.
-
-    Args:
-        parent: Where to make it; the system's temporary folder by default.
     """
 
     def __init__(self, parent: Path | None = None) -> None:

@@ -12,12 +12,7 @@ MISSING: Final = "none"
 
 
 def pinned_versions(lock: Path = LIBRARIES) -> dict[str, str]:
-    """Read the versions that a lock file names for this Python and system.
-
-    Args:
-        lock: Has a line `name==version` for each library; other lines are not read. Without the
-            file, there are no versions.
-    """
+    """Read the versions that a lock file names for this Python and system."""
     if not lock.is_file():
         return {}
     from packaging.requirements import InvalidRequirement, Requirement

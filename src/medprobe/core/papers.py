@@ -99,11 +99,7 @@ class Paper(Section):
 
 @cache
 def papers() -> dict[str, Paper]:
-    """Return all papers by the names of their files.
-
-    Raises:
-        BadInput: a file that is amiss.
-    """
+    """Return all papers by the names of their files."""
     return {
         name: parse_section(
             Paper, yaml.load(plugin.path.read_text(encoding="utf-8"), yaml.CSafeLoader), plugin.path
@@ -152,19 +148,7 @@ def place(number: str) -> str:
 def published(
     model: str, benchmark: str, subset: str, relation: str, method: str
 ) -> list[tuple[Paper, str, PublishedRow]]:
-    """List what is published of a model, in the versions of papers that stand.
-
-    Args:
-        model: a name of `checkpoints`, or MEAN. After the name of a paper's file and a slash, this
-            version stands in place of another one.
-        benchmark: its name.
-        subset: of the benchmark.
-        relation: a relation, `macro` or `micro`.
-        method: its name, with a variant such as `xfactr:confidence` if it has one.
-
-    Returns:
-        For each result the paper, the number of the table (see `place`), and the row.
-    """
+    """List what is published of a model, in the versions of papers that stand."""
     name, _, variant = method.partition(":")
     version, _, model = model.rpartition("/")
     wanted = (model, benchmark, subset, relation, name, variant)

@@ -178,11 +178,7 @@ class Models(Section):
         return {name: model for models in self.by_kind().values() for name, model in models.items()}
 
     def kind(self, name: str) -> ModelKind:
-        """Return the kind of a model.
-
-        Raises:
-            BadInput: No model has this name.
-        """
+        """Return the kind of a model."""
         for kind, models in self.by_kind().items():
             if name in models:
                 return kind
@@ -313,11 +309,7 @@ class Params(Section):
         return benchmark in methods.get(method, {})
 
     def results(self, model: str) -> list[tuple[str, str]]:
-        """List the methods that probe a model, each with its benchmarks, as pairs of names.
-
-        Raises:
-            BadInput: No model has this name.
-        """
+        """List the methods that probe a model, each with its benchmarks, as pairs of names."""
         of_kind = self.methods.get(self.models.kind(model), {})
         return [(method, benchmark) for method, names in of_kind.items() for benchmark in names]
 
@@ -327,11 +319,7 @@ class Params(Section):
         return any(map(self.results, self.models.all()))
 
     def builder(self, benchmark: str) -> str:
-        """Return the builder of a benchmark.
-
-        Raises:
-            BadInput: No benchmark has this name.
-        """
+        """Return the builder of a benchmark."""
         for builder, names in self.benchmarks.items():
             if benchmark in names:
                 return builder
@@ -339,11 +327,7 @@ class Params(Section):
         raise BadInput("params.yaml", f"benchmarks: no benchmark '{benchmark}'{similar}")
 
     def choices(self, model: str, method: str, benchmark: str) -> Choices:
-        """Return the settings of a method on a benchmark for a model's kind.
-
-        Raises:
-            BadInput: `methods` does not list this combination.
-        """
+        """Return the settings of a method on a benchmark for a model's kind."""
         kind = self.models.kind(model)
         methods = self.methods.get(kind, {})
         if method not in methods:
@@ -438,11 +422,7 @@ def find_settings() -> dict[str, Settings[Any]]:
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
-    """Read and validate `params.yaml`.
-
-    Raises:
-        BadInput: With the key that is wrong, and what was expected there.
-    """
+    """Read and validate `params.yaml`."""
     try:
         text = path.read_text(encoding="utf-8")
         sections = YAML(typ="safe").load(text) or {}  # as DVC does

@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 def load_or_compute(
     folder: Path, key: Any, compute: "Callable[[], pd.DataFrame]"
 ) -> "pd.DataFrame":
-    """Return the table stored under `key` in `folder`; compute and store it where there is none.
-
-    Args:
-        folder: Where parts are stored.
-        key: All that the table depends on (see `part_path`).
-        compute: Makes the table.
-    """
+    """Return the table stored under `key` in `folder`; compute and store it where there is none."""
     path = part_path(folder, key)
     if (stored := read_part(path)) is not None:
         return stored
@@ -61,12 +55,7 @@ def read_whole(path: Path, reader: Callable[[Path], Any]) -> Any:
 
 
 def part_path(folder: Path, key: Any) -> Path:
-    """Return the path of the part with this key.
-
-    Args:
-        folder: Where parts are stored.
-        key: Anything that JSON can represent. It must contain all that the part depends on.
-    """
+    """Return the path of the part with this key."""
     digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
     return folder / f"{digest[:32]}.parquet"
 
@@ -78,13 +67,7 @@ def write_part(table: "pd.DataFrame", path: Path) -> None:
 
 
 def record_used(result: str, parts: Iterable[Path], key: str = "") -> None:
-    """Write which parts a result is made of, so that `medprobe clean` can remove all others.
-
-    Args:
-        result: Names the record, such as `taught/xfactr/medlama`.
-        parts: The parts.
-        key: A hash of all that the result follows from.
-    """
+    """Write which parts a result is made of, so that `medprobe clean` can remove all others."""
     lines = [key, *(path.name for path in parts)]
     write_whole(USED_PARTS / f"{result}.txt", "".join(f"{line}\n" for line in lines))
 

@@ -102,15 +102,7 @@ def class_name(name: str) -> str:
 
 
 def find_plugins(kind: str, root: Path = ROOT) -> dict[str, Plugin]:
-    """Find all plugins of a kind, by name, in alphabetical order.
-
-    Args:
-        kind: one of `KINDS`.
-        root: the folder of the package `medprobe`.
-
-    Raises:
-        BadInput: two have one name, or a name is malformed.
-    """
+    """Find all plugins of a kind, by name, in alphabetical order."""
     plugins: dict[str, Plugin] = {}
     for plugin in [*_of_medprobe(kind, root), *_of_packages(kind), *_of_project(kind)]:
         if (other := plugins.get(plugin.name)) and not other.is_outside:
@@ -127,11 +119,7 @@ def find_plugins(kind: str, root: Path = ROOT) -> dict[str, Plugin]:
 
 
 def find_outside_plugins(kind: str) -> dict[str, Plugin]:
-    """Find the plugins of a kind that are none of medprobe's own, by name.
-
-    Raises:
-        BadInput: as for `find_plugins`.
-    """
+    """Find the plugins of a kind that are none of medprobe's own, by name."""
     return {name: plugin for name, plugin in find_plugins(kind).items() if plugin.is_outside}
 
 
@@ -209,18 +197,7 @@ def load(
     *,
     is_class: bool = False,
 ) -> Any:
-    """Import a plugin and return what it defines.
-
-    Args:
-        plugin: one of `find_plugins`.
-        attribute: what its module must define.
-        base: the class that it must be an instance or, with `is_class`, a subclass of.
-        needed: attributes that it must have, not only from `base`.
-        is_class: whether it must be a class.
-
-    Raises:
-        BadInput: a plugin from outside cannot be imported, or does not define what it must.
-    """
+    """Import a plugin and return what it defines."""
     module = load_module(plugin)
     value = vars(module).get(attribute)
     if not plugin.is_outside:
@@ -238,11 +215,7 @@ def load(
 
 
 def load_module(plugin: Plugin) -> ModuleType:
-    """Import the module of a plugin.
-
-    Raises:
-        BadInput: a plugin from outside cannot be imported.
-    """
+    """Import the module of a plugin."""
     if not plugin.is_outside:
         return importlib.import_module(plugin.module)
     try:

@@ -15,14 +15,7 @@ CLEAR: Final = "\r\x1b[2K"  # a terminal's line
 
 
 class Progress:
-    """How many units of work are done, such as steps, and how fast.
-
-    Args:
-        title: What the work is, such as the name of its stage.
-        total: How many units there are; None where that is unknown.
-        unit: Such as "tokens".
-        clock: Returns seconds.
-    """
+    """How many units of work are done, such as steps, and how fast."""
 
     def __init__(
         self, title: str, total: int | None, unit: str, clock: Callable[[], float] = time.monotonic
@@ -34,12 +27,7 @@ class Progress:
         self.count = 0
 
     def advance_to(self, count: int, detail: str = "") -> None:
-        """Record that `count` units are done. The first call sets where and when the work starts.
-
-        Args:
-            count: Units, those that an earlier run did included.
-            detail: Shown next to the count, such as the loss.
-        """
+        """Record that `count` units are done. The first call sets where and when work starts."""
         if self.initial_count is None:
             self.initial_count, self.start = count, self.clock()
         self.count, self.detail = count, detail
@@ -81,11 +69,6 @@ def with_progress(
     A job that runs in this process may report parts of itself by `report_progress`, which count at
     once if they are in the unit of `progress`. Other units are shown beside it. A job that has
     ended counts with its full size.
-
-    Args:
-        results: Pairs `(index of the job, result)`, in the order in which the jobs end.
-        sizes: The size of each job, in the unit of `progress`.
-        progress: Is advanced.
     """
     finished = progress.count
     limit = finished + sum(sizes)

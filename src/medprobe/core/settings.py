@@ -60,14 +60,6 @@ Values = Annotated[tuple[Number, ...], BeforeValidator(_names_of_map)]
 def parse_section(section_type: type[SectionType], content: Any, where: object) -> SectionType:
     """Validate one section against its class.
 
-    Args:
-        section_type: The class.
-        content: The section as YAML holds it.
-        where: Named in errors.
-
-    Raises:
-        BadInput: For the first thing that is wrong.
-
     >>> class Width(Section):
     ...     width: int = 1
     >>> parse_section(Width, {"widht": 2}, "params")

@@ -16,14 +16,6 @@ CACHED_PER_READ: Final = 4  # so many kept tokens cost a batch as much as one th
 def make_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """Group items into batches, longest first.
 
-    Args:
-        lengths: Tokens of each item.
-        budget: The most tokens of a batch, which is its size times its longest item. An item longer
-            than that has a batch of its own.
-
-    Returns:
-        The indices of the items of each batch.
-
     >>> make_batches([2, 9, 3, 1], budget=6)
     [[1], [2, 0], [3]]
     """
@@ -43,17 +35,6 @@ def compute_in_batches(
     """Run `compute` on batches of items.
 
     Where the memory does not hold a batch, this one and all later ones are made half as large.
-
-    Args:
-        lengths: Tokens of each item.
-        budget: Tokens in a batch, padding included.
-        compute: Gets the indices of a batch's items, longest first, and returns a result for each.
-
-    Returns:
-        The results in the order of the items.
-
-    Raises:
-        BadInput: The memory does not hold a single item.
     """
     results: list[Any] = [None] * len(lengths)
     queue = make_batches(lengths, budget)[::-1]
@@ -92,11 +73,6 @@ def pad_rows(
     rows: Sequence[Sequence[int]], fill: int, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Pad token ids on the right.
-
-    Args:
-        rows: Token ids of each text.
-        fill: The id to pad with.
-        device: Where the tensors are made.
 
     Returns:
         `(ids, mask)`, both [rows, longest]; the mask is 1 for tokens and 0 for padding.

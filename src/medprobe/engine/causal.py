@@ -39,13 +39,6 @@ def prefix_ids(model: Model, where: object) -> list[int]:
 
     It is `start_ids`. Where the tokenizer adds none, it is its token for the beginning of a text,
     or for the end of one, which is what lm-evaluation-harness puts in place of an empty context.
-
-    Args:
-        model: A causal model.
-        where: Names the text in errors.
-
-    Raises:
-        BadInput: The tokenizer has none of them.
     """
     tokenizer = model.tokenizer
     marks = [tokenizer.bos_token_id, tokenizer.eos_token_id]
@@ -61,14 +54,6 @@ def prompt_slots(model: Model, prompts: Sequence[str], where: Sequence[str]) -> 
 
     A prompt begins as the tokenizer begins it. Where it would begin with its slot, `prefix_ids` are
     before it: otherwise the first token of each answer would have no probability.
-
-    Args:
-        model: A causal model.
-        prompts: Each has one slot.
-        where: Names each prompt in errors.
-
-    Raises:
-        BadInput: A prompt has not exactly one slot, or nothing can be put before it.
     """
     start = start_ids(model)
     slots = text_slots(model.tokenizer, prompts, where, start)
@@ -85,11 +70,6 @@ def log_likelihood(model: Model, rows: Rows, budget: int) -> list[list[float]]:
 
     exp(-mean) of a row's numbers is its perplexity. A row's numbers depend neither on the other
     rows nor on `budget`.
-
-    Args:
-        model: A causal model.
-        rows: Token ids of each text, two at least.
-        budget: Tokens in a batch.
     """
 
     def compute(batch: list[int]) -> list[list[float]]:
@@ -143,12 +123,6 @@ def endings(model: Model, texts: Rows, possible: Sequence[Rows], budget: int) ->
     """Return for each text the log-probability of each of its possible endings.
 
     The head runs at the endings alone, and what a text and several endings begin with is read once.
-
-    Args:
-        model: A causal model.
-        texts: Token ids.
-        possible: Token ids of the endings of each text, none of them empty.
-        budget: Tokens in a batch.
     """
     endings_by_text: dict[tuple[int, ...], list[Sequence[int]]] = {}  # by what is read
     for text, ends in zip(texts, possible, strict=True):
@@ -184,17 +158,6 @@ def continuations(
     """Return log-probabilities of a prefix, and of many suffixes after it.
 
     Memory is bounded however many suffixes there are.
-
-    Args:
-        model: A causal or an encoder-decoder model.
-        prefix: Token ids, at least one.
-        suffixes: Token ids of each continuation, none of them empty.
-        budget: Tokens of suffixes in a batch.
-        source: What an encoder reads; prefix and suffixes are then what its decoder writes.
-
-    Returns:
-        The log-probabilities of the prefix's tokens, without the first, and for each suffix those
-        of its tokens.
     """
     if not model.keeps_states:
         rows = log_likelihood(model, [[*prefix, *suffix] for suffix in suffixes], budget)

@@ -26,11 +26,7 @@ MAX_LISTED: Final = 3  # names of weights that an error lists
 
 
 def read_config(folder: Path) -> Any:
-    """Read a checkpoint's configuration; old BERT files without `model_type` are recognised.
-
-    Raises:
-        BadInput: There is none, or one of no model that transformers knows.
-    """
+    """Read a checkpoint's configuration; old BERT files without `model_type` are recognised."""
     if not folder.is_dir():
         raise BadInput(folder, "no such model folder", "run `dvc repro` to make it")
     path = folder / CONFIG
@@ -74,11 +70,7 @@ def _is_pointer(path: Path) -> bool:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read the JSON object of a configuration, with numbers as transformers writes them.
-
-    Raises:
-        BadInput: The file is broken.
-    """
+    """Read the JSON object of a configuration, with numbers as transformers writes them."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         return dict(json.loads(text, object_hook=_special_float))
@@ -93,11 +85,7 @@ def _special_float(value: dict[str, Any]) -> Any:
 
 
 def count_layers(folder: Path) -> int:
-    """Return how many layers the part of a checkpoint for text has.
-
-    Raises:
-        BadInput: The folder holds no checkpoint.
-    """
+    """Return how many layers the part of a checkpoint for text has."""
     count: int = read_config(folder).get_text_config().num_hidden_layers
     return count
 

@@ -58,18 +58,6 @@ def predictions(
     is a hit in two cases: a filling of it that scores no worse than the k-th text has exactly the
     tokens of an answer, or the text equals an answer by the rule `normalise`. Where `equal` is
     `text`, see `merge_by_rule`; a WordPiece that begins a text then loses its mark `##`.
-
-    Args:
-        model: The model that decoded.
-        queries: The query table.
-        slots: The slot of each query.
-        decoded: The fillings of each query, best first.
-        k: Predictions of a query.
-        normalise: The benchmark's rule for equal answers.
-        equal: See above.
-        named: Other names for texts, such as a label for each verbaliser.
-        variant: Column of the prediction table.
-        replicate: Column of the prediction table.
     """
     rows = []
     for query, slot, fillings in zip(queries.itertuples(), slots, decoded, strict=True):
@@ -103,11 +91,6 @@ def merge_by_rule(
 
     Of equal texts the first counts. It is a hit where it equals an answer by the rule. Where the
     rule leaves nothing of an answer, the blanks that replace the merged texts at the end hit it.
-
-    Args:
-        texts: Pairs of text and score, best first.
-        answers: The query's answers.
-        normalise: The rule.
 
     Source:
         Sung et al., EMNLP 2021; its released evaluator.

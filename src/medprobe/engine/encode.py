@@ -23,18 +23,8 @@ def encode(
 
     Texts with the same tokens are encoded once, so that their vectors are equal to the last bit.
 
-    Args:
-        model: An encoder.
-        texts: n texts.
-        max_length: Tokens to which texts are cut, special ones included.
-        reading: How the states of a text's tokens become its vector.
-        layer: 0 is the embeddings, 1 the first layer, -1 the last; or a list of layers.
-
     Returns:
         float32 [n, size]; for a list of layers [layers, n, size].
-
-    Raises:
-        BadInput: The model does not have a layer.
     """
     layers = [layer] if isinstance(layer, int) else list(layer)
     check_layers(model, layers)
@@ -62,13 +52,7 @@ def tokenize(model: Model, texts: Sequence[str], max_length: int) -> list[tuple[
 
 
 def read_characters(model: Model, texts: Sequence[str], max_length: int) -> list[int | None]:
-    """Return how many characters of each text `tokenize` keeps; None where it keeps the whole text.
-
-    Args:
-        model: An encoder.
-        texts: The texts.
-        max_length: Tokens to which texts are cut, special ones included.
-    """
+    """Return how many characters of each text `tokenize` keeps; None where it keeps it whole."""
     if not texts:
         return []
     tokenizer, length = model.tokenizer, min(max_length, model.max_length)
@@ -85,11 +69,7 @@ def read_characters(model: Model, texts: Sequence[str], max_length: int) -> list
 
 
 def check_layers(model: Model, layers: Sequence[int]) -> None:
-    """Check that the model has these layers.
-
-    Raises:
-        BadInput: For the first layer that it does not have.
-    """
+    """Check that the model has these layers."""
     count = model.config.num_hidden_layers
     for layer in layers:
         if not -1 <= layer <= count:

@@ -80,17 +80,6 @@ def fill(
 
     Special tokens are never filled in. The fillings of a slot do not depend on the other slots.
 
-    Args:
-        model: A masked model.
-        slots: One for each prompt.
-        decoding: How to fill them.
-        budget: Tokens in a batch.
-        k: Fillings are returned as far as they are among the k best different texts.
-
-    Returns:
-        For each slot its fillings over all numbers of masks, best first; equal scores go by token
-        ids.
-
     Source:
         X-FACTR, Jiang et al., EMNLP 2020, section 4.
     """

@@ -42,14 +42,6 @@ def convert(path: Path, folder: Path) -> None:
 
     Quantised weights have the values that llama.cpp computes with. transformers refuses to save a
     model of dequantised weights, so that they go into a model without that past.
-
-    Args:
-        path: The file.
-        folder: An empty folder.
-
-    Raises:
-        BadInput: There is no such file, it is damaged, transformers does not read its
-            architecture, or a package is missing.
     """
     if not path.is_file():
         raise BadInput(path, "no such file", "give the path of a .gguf file")
@@ -86,13 +78,6 @@ def merge(folder: Path, adapter: Path) -> None:
     """Merge a LoRA adapter into the weights of a checkpoint; the weights keep their type.
 
     Where the adapter comes with a tokenizer or a template for chats, the checkpoint gets it.
-
-    Args:
-        folder: The checkpoint, which is changed.
-        adapter: The folder of the adapter.
-
-    Raises:
-        BadInput: PEFT is not installed, or the adapter belongs to another checkpoint.
     """
     _check_adapter(adapter)
     from peft import PeftModel, get_peft_model_state_dict

@@ -54,12 +54,6 @@ def logits_in_parts(
 
     The body runs once, and the model's own forward without it for each further part.
 
-    Args:
-        body: As for `narrow_head`.
-        positions: As for `narrow_head`.
-        vocabulary: Tokens in the vocabulary.
-        forward: Runs the model, always on the same input, and returns its output.
-
     Yields:
         [positions of the part, vocabulary].
     """
@@ -130,13 +124,7 @@ def target_log_probs(logits: torch.Tensor, targets: Sequence[int]) -> list[float
 def split_by_logits(
     batch: list[int], counts: Sequence[int], vocabulary: int
 ) -> Iterator[list[int]]:
-    """Split a batch into parts whose logits stay within LOGITS_AT_ONCE, or of one row.
-
-    Args:
-        batch: Indices of rows.
-        counts: The number of positions of each row.
-        vocabulary: Tokens in the vocabulary.
-    """
+    """Split a batch into parts whose logits stay within LOGITS_AT_ONCE, or of one row."""
     part: list[int] = []
     total = 0
     for i in batch:

@@ -60,10 +60,6 @@ def inspect(folder: Path) -> Checkpoint:
     """Describe a checkpoint and the kinds of model that it can serve.
 
     The weights stay on the disk where Accelerate is installed; otherwise safetensors are mapped.
-
-    Raises:
-        BadInput: The folder holds no checkpoint, or its configuration, weights and tokenizer do not
-            belong together.
     """
     config = read_config(folder)
     placement: dict[str, Any] = (
@@ -87,9 +83,6 @@ def count_parameters(folder: Path, head: Head) -> int:
 
     They follow from its configuration, which every loaded checkpoint is checked against. No weight
     is read. A pooler counts for no head, since no method reads it.
-
-    Raises:
-        BadInput: as `read_config`.
     """
     with torch.device("meta"):
         model = AUTO_CLASSES[head].from_config(read_config(folder))
@@ -103,22 +96,7 @@ def count_parameters(folder: Path, head: Head) -> int:
 def read_model(
     folder: Path, head: Head, config: Any, *, is_whole: bool = True, **placement: Any
 ) -> tuple[Any, tuple[str, ...]]:
-    """Read a checkpoint's weights by transformers, which also gets `placement`.
-
-    Args:
-        folder: The checkpoint.
-        head: Which head.
-        config: Its configuration.
-        is_whole: The network must read all weights of the body that the files have.
-        **placement: As `from_pretrained` takes it.
-
-    Returns:
-        The model and the names of the weights that its files lack, except those that no method
-        reads (a pooler's) and those of a classifier's head, which is new by design.
-
-    Raises:
-        BadInput: The weights cannot be read, or are not those of the configuration.
-    """
+    """Read a checkpoint's weights by transformers, which also gets `placement`."""
     try:
         model, info = AUTO_CLASSES[head].from_pretrained(
             folder,

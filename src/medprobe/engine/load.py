@@ -78,9 +78,6 @@ class Model:
 
         The checkpoint's settings, such as n-grams that may not come twice, hold next to them only
         if `own_settings`. A model that does not keep states reads whole texts.
-
-        Raises:
-            BadInput: They are no settings of `generate`.
         """
         with self.explained_settings(own_settings=own_settings):
             return GenerationConfig(
@@ -92,11 +89,7 @@ class Model:
 
     @contextmanager
     def explained_settings(self, *, own_settings: bool) -> Iterator[None]:
-        """Within the block, refuse settings of the checkpoint that `generate` cannot use.
-
-        Raises:
-            BadInput: They hold, and one is wrong, or needs a package, code or a text of its own.
-        """
+        """Within the block, refuse settings of the checkpoint that `generate` cannot use."""
         try:
             yield
         except (ValueError, TypeError, ImportError) as error:
@@ -126,22 +119,7 @@ def load(
     labels: int = 2,
     layers: int | None = None,
 ) -> Model:
-    """Load a checkpoint with the head that a method needs.
-
-    Args:
-        folder: The checkpoint.
-        head: Which head.
-        engine: Device, precision and token budget.
-        labels: The number of classes of a `classifier`, whose head is new by design and drawn from
-            torch's generator: seed it first.
-        layers: The first so many layers alone; None: all.
-
-    Raises:
-        BadInput: The folder is no checkpoint, it has fewer layers, or `engine` asks for what this
-            machine does not have.
-        MissingHead: The checkpoint lacks the weights of that head.
-        NotANumber: A weight is NaN or infinite.
-    """
+    """Load a checkpoint with the head that a method needs."""
     engine = engine or EngineParams()
     shared = _shared.get()
     if shared is None or head == "classifier":
@@ -206,11 +184,7 @@ def _load(folder: Path, head: Head, engine: EngineParams, labels: int, layers: i
 
 
 def _own_settings(folder: Path) -> dict[str, Any]:
-    """Return a checkpoint's generation settings, which config.json has where it is alone.
-
-    Raises:
-        BadInput: The file is broken.
-    """
+    """Return a checkpoint's generation settings, which config.json has where it is alone."""
     path = folder / "generation_config.json"
     if not path.is_file():
         path = folder / "config.json"
@@ -221,11 +195,7 @@ def _own_settings(folder: Path) -> dict[str, Any]:
 
 
 def _cut_layers(folder: Path, config: Any, layers: int) -> None:
-    """Let a configuration describe the first layers alone; the other layers' weights stay unread.
-
-    Raises:
-        BadInput: The model has fewer layers.
-    """
+    """Let a configuration describe the first layers alone; the others' weights stay unread."""
     text = config.get_text_config()
     if not 0 < layers <= text.num_hidden_layers:
         raise BadInput(folder, f"no first {layers} layers: it has {text.num_hidden_layers}")
@@ -308,9 +278,6 @@ def _keeps_states(folder: Path, model: Any, device: torch.device) -> bool:
     """Return whether all that a causal model keeps of a text is keys and values of each token.
 
     Others, such as recurrent networks, read whole texts.
-
-    Raises:
-        BadInput: It cannot be run, or a token's output depends on later ones.
     """
     try:
         with torch.inference_mode():
@@ -360,9 +327,6 @@ def use_threads() -> int:
 
     It is OMP_NUM_THREADS where that is set; otherwise the cores of the affinity mask, or of the
     control group's quota where that is less. Threads beyond free cores make everything slower.
-
-    Raises:
-        BadInput: OMP_NUM_THREADS is no number of threads.
     """
     threads = os.environ.get("OMP_NUM_THREADS", "")
     try:
@@ -391,11 +355,7 @@ def _quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 
 
 def choose_device(setting: str) -> torch.device:
-    """Return the device of a setting of `engine.device`.
-
-    Raises:
-        BadInput: There is no GPU for `cuda`.
-    """
+    """Return the device of a setting of `engine.device`."""
     if setting == "cuda" and not torch.cuda.is_available():
         raise BadInput("engine.device", "cuda is not there", "use auto or cpu")
     if setting in ("auto", "spread"):

@@ -46,9 +46,6 @@ def log_probs(
             model's device. The tensor is a view into a batch: return what is needed, not the
             tensor.
         normalised: False gives the head's output before the softmax.
-
-    Returns:
-        The results in the order of the rows.
     """
 
     def compute(batch: list[int]) -> list[Result]:
@@ -72,17 +69,6 @@ def pseudo_log_likelihood(
     """Return the log-probabilities of masked tokens given all other tokens.
 
     Rows with the same tokens are read once, so that their numbers are equal to the last bit.
-
-    Args:
-        model: A masked model.
-        rows: Token ids of each text.
-        groups: For each row the groups of positions to mask together: groups of one position give
-            the pseudo-log-likelihood, groups that are words its whole-word variant.
-        budget: Tokens in a batch.
-
-    Returns:
-        For each row one number per position, in the order of its groups. Their sum is the row's
-        score, and exp(-mean) its pseudo-perplexity.
 
     Source:
         Salazar et al., ACL 2020.
@@ -116,9 +102,6 @@ def pseudo_log_likelihood(
 def group_by_word(positions: Iterable[tuple[int, int]]) -> list[Word]:
     """Return the words of a text.
 
-    Args:
-        positions: Positions in the order of the text, each with the number of its word.
-
     Example:
         >>> group_by_word([(1, 0), (2, 1), (3, 1)])
         [(1,), (2, 3)]
@@ -131,11 +114,6 @@ def group_by_word(positions: Iterable[tuple[int, int]]) -> list[Word]:
 
 def masked_groups(word: Word, masking: Masking) -> list[tuple[int, ...]]:
     """Return for each token of a word the positions that are masked while it is scored.
-
-    Args:
-        word: The positions of the word.
-        masking: `token` masks the token alone, `whole_word` the word, and `within_word_l2r` the
-            token and all later tokens of the word.
 
     Example:
         >>> masked_groups((2, 3, 4), "within_word_l2r")
@@ -168,15 +146,6 @@ def token_log_probs(
     """Return the log-probabilities of masked tokens by each masking.
 
     Maskings share the passes in which they mask the same tokens.
-
-    Args:
-        model: A masked model.
-        rows: Token ids of each text.
-        words: The words to score in each text.
-        maskings: What is masked.
-
-    Returns:
-        For each masking and row one number per token, in the order of the row's words.
     """
     groups = [distinct_groups(row_words, maskings) for row_words in words]
     group_scores = pseudo_log_likelihood(model, rows, groups, model.token_budget)
@@ -205,18 +174,6 @@ def mean_log_probs(
 
     The score is the mean log-probability of the name's n tokens at n masks. One row with n masks
     serves all names of n tokens.
-
-    Args:
-        model: A masked model.
-        prompts: Each has one slot.
-        where: Names each prompt in errors.
-        names: The candidates.
-        known: Their tokens for the characters before slots, which are added to it: those of an
-            earlier call with the same names.
-
-    Raises:
-        BadInput: A prompt has not exactly one slot, or a name tokenises to nothing or does not fit
-            into the model's window.
 
     Source:
         Kassner et al., EACL 2021.
@@ -251,15 +208,6 @@ def one_mask_scores(
 
     A score is the head's output for a name's tokens at one mask, before the softmax, summed and
     divided by the number of tokens of the longest name, to which the script pads.
-
-    Args:
-        model: A masked model.
-        prompts: Each has one slot.
-        where: Names each prompt in errors.
-        names: The candidates.
-
-    Raises:
-        BadInput: As `mean_log_probs`, for one mask.
     """
     slots = masked_slots(model.tokenizer, prompts, where)
     tokens = answer_ids(model.tokenizer, names, "")

@@ -77,11 +77,7 @@ FIRST_TOKEN: Final = Reading(("cls",))
 
 
 def read_modules(folder: Path, device: torch.device) -> Reading | None:
-    """Return the reading that a checkpoint's modules.json describes; None where there is none.
-
-    Raises:
-        BadInput: It names a module that is not known here, or lacks a file.
-    """
+    """Return the reading that a checkpoint's modules.json describes; None where there is none."""
     path = folder / MODULES
     if not path.is_file():
         return None

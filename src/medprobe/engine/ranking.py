@@ -35,12 +35,6 @@ def prediction_rows(
 ) -> list[dict[str, Any]]:
     """Return the predictions of one query as rows of the prediction table.
 
-    Args:
-        query_id: The query.
-        predictions: Pairs of name and score, best first.
-        variant: Column of the table.
-        replicate: Column of the table.
-
     >>> prediction_rows("q1", [("Nausea", -0.5)])[0]["rank"]
     1
     """

@@ -41,13 +41,6 @@ WritingPrompt = tuple[Slot, tuple[int, ...]]  # and what an encoder reads, where
 def split_prompt(prompt: str, where: object = "prompt") -> tuple[str, str]:
     """Return the text before and after the slot.
 
-    Args:
-        prompt: A text with one slot.
-        where: Names the prompt in errors.
-
-    Raises:
-        BadInput: There is not exactly one slot.
-
     >>> split_prompt("Aspirin may treat [Y] .")
     ('Aspirin may treat ', ' .')
     """
@@ -70,14 +63,6 @@ def masked_slots(tokenizer: Any, prompts: Iterable[str], where: Sequence[object]
     """Tokenise prompts whose slot a masked model fills.
 
     A blank before the slot belongs to the answer, as byte-level tokenizers have it.
-
-    Args:
-        tokenizer: Its own mask token marks the slot.
-        prompts: Each has one slot.
-        where: Names each prompt in errors.
-
-    Raises:
-        BadInput: A prompt has not exactly one slot, or contains a mask token.
     """
     characters, texts = [], []
     for prompt, name in zip(prompts, where, strict=True):
@@ -101,15 +86,6 @@ def text_slots(
     """Tokenise prompts that a model reads from left to right.
 
     A blank before the slot belongs to the answer, a line's end does not.
-
-    Args:
-        tokenizer: The model's.
-        prompts: Each has one slot.
-        where: Names each prompt in errors.
-        start: Token ids before each prompt.
-
-    Raises:
-        BadInput: A prompt has not exactly one slot.
     """
     pairs = [split_prompt(prompt, name) for prompt, name in zip(prompts, where, strict=True)]
     heads = _encode(
@@ -123,16 +99,7 @@ def text_slots(
 
 
 def answer_ids(tokenizer: Any, names: Sequence[str], preceding: str) -> list[list[int]]:
-    """Return the token ids of each answer inside a sentence.
-
-    Args:
-        tokenizer: The model's.
-        names: The answers.
-        preceding: The character before the slot, "" at the start of a text.
-
-    Raises:
-        BadInput: For the first answer that tokenises to nothing.
-    """
+    """Return the token ids of each answer inside a sentence."""
     tokens = tokenize_inside(tokenizer, names, ANCHOR + preceding if preceding else "")
     for name, ids in zip(names, tokens, strict=True):
         if not ids or not name.strip():
@@ -145,11 +112,6 @@ def tokenize_inside(tokenizer: Any, texts: Sequence[str], frame: str) -> list[li
 
     Where a token would straddle the border, as "a," could, another anchor begins the frame. Where
     one does after all anchors, the text is tokenised alone.
-
-    Args:
-        tokenizer: The model's.
-        texts: The texts.
-        frame: Empty, or the first of ANCHORS and what is between it and a text.
     """
     tokens: dict[str, list[int]] = {}
     for anchor in ANCHORS if frame else ():
@@ -184,11 +146,7 @@ def _tokenize_after(tokenizer: Any, texts: Sequence[str], frame: str) -> dict[st
 def check_window(
     slot: Slot, answers: Sequence[Sequence[int]], window: int, where: object, names: Sequence[str]
 ) -> None:
-    """Check that the longest of these answers fits into the model's window.
-
-    Raises:
-        BadInput: With the name of the answer that does not fit.
-    """
+    """Check that the longest of these answers fits into the model's window."""
     longest = max(range(len(answers)), key=lambda i: len(answers[i]))
     length = len(slot.before) + len(answers[longest]) + len(slot.after)
     if length > window:
@@ -253,12 +211,7 @@ class NameCounts:
 
 
 def count_names(tokenizer: Any, names: Iterable[str]) -> NameCounts:
-    """Count the names that a tokenizer cannot tell apart, or not read, inside a sentence.
-
-    Args:
-        tokenizer: The model's.
-        names: Repeated ones count once.
-    """
+    """Count the names that a tokenizer cannot tell apart, or not read, inside a sentence."""
     rows = [tuple(ids) for ids in tokenize_inside(tokenizer, sorted({*names}), f"{ANCHOR} ")]
     counts = Counter(rows)
     same = sum(count for count in counts.values() if count > 1)

@@ -14,15 +14,6 @@ def pseudo_log_probs(
     """Return by each masking, for each text, the log-probability of each token given all others.
 
     Special tokens have none.
-
-    Args:
-        model: A masked model.
-        texts: The texts.
-        where: Names each text in errors.
-        maskings: Which tokens are masked while one is scored.
-
-    Raises:
-        BadInput: A text is longer than the model's window, or has no token.
     """
     encoded_rows, words = masked_rows(model, texts)
     rows = check_lengths(model, encoded_rows, where)
@@ -51,17 +42,7 @@ def masked_rows(model: Model, texts: Sequence[str]) -> tuple[list[list[int]], li
 def causal_log_probs(
     model: Model, texts: Sequence[str], where: Sequence[str], answers_first: Sequence[bool] = ()
 ) -> list[list[float]]:
-    """Return for each text the log-probability of each token given those before it.
-
-    Args:
-        model: A causal model.
-        texts: The texts.
-        where: Names each text in errors.
-        answers_first: As of `causal_rows`.
-
-    Raises:
-        BadInput: A text is longer than the model's window, or has no token.
-    """
+    """Return for each text the log-probability of each token given those before it."""
     rows = causal_rows(model, texts, where, answers_first)
     return drop_start(model, causal.log_likelihood(model, rows, model.token_budget))
 
@@ -74,15 +55,6 @@ def causal_rows(
     A text begins as the tokenizer begins it. Where the tokenizer adds nothing, the text's first
     token has no probability and is not scored, unless it is an answer's or the only one:
     `causal.prefix_ids` are before such a text.
-
-    Args:
-        model: A causal model.
-        texts: The texts.
-        where: Names each text in errors.
-        answers_first: Whether each text begins with an answer. Empty: none does.
-
-    Raises:
-        BadInput: A text is longer than the model's window, or has no token.
     """
     start = causal.start_ids(model)
     encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]

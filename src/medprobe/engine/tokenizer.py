@@ -27,10 +27,6 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
 
     Where no file says whether it is cased, it is if the vocabulary holds capital letters
     (transformers would lower-case in any case).
-
-    Raises:
-        BadInput: There is none, or one that is not the model's: with ids that the model does not
-            embed, or for a few of its embeddings.
     """
     files = tokenizer_files(folder)
     if empty := next((file for file in files if not file.stat().st_size), None):
@@ -84,9 +80,6 @@ def write_lower_case(folder: Path) -> None:
 
     Its tokenizer is written again, and every method and rewired copy then reads as BERT's
     `do_lower_case` does. A cased vocabulary keeps its words with capitals, which no text matches.
-
-    Raises:
-        BadInput: The checkpoint has no tokenizer of BERT's kind.
     """
     tokenizer = load_tokenizer(folder, read_config(folder))
     backend = tokenizer.backend_tokenizer
@@ -127,9 +120,6 @@ def _read_by(own: Tokenizer, folder: Path, tokenizer: Any, said: dict[str, Any])
     transformers takes the vocabulary alone from it for many classes, and normalises and splits
     texts as their first model does. What tokenizer_config.json says in so many words still counts:
     further tokens, BERT's casing, and whether a text begins or ends with a token.
-
-    Raises:
-        BadInput: The class of the tokenizer has another algorithm.
     """
     classes = tokenizer.backend_tokenizer
     algorithms = [type(backend.model).__name__ for backend in (own, classes)]

@@ -23,14 +23,6 @@ def shorten_prompts(folder: Path, tables: BenchmarkTables) -> tuple[BenchmarkTab
 
     A prompt keeps the words around its gap, as many as the model reads. Where one side is short,
     the other keeps more.
-
-    Args:
-        folder: The model's checkpoint. A model behind a server has none: its window is not known,
-            and nothing is shorter.
-        tables: The benchmark.
-
-    Returns:
-        The benchmark as this model reads it, and the ids of the queries whose prompts are shorter.
     """
     queries = tables.queries
     if queries.empty or not (folder / "config.json").is_file():

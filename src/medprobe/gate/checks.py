@@ -122,11 +122,7 @@ def row_check(function: Check) -> Check:
 
 
 def says(words: Fault) -> Callable[[Check], Check]:
-    """Say what is wrong with a row that fails a check, in words without a text of the row.
-
-    Args:
-        words: or a function of the check's arguments and of the row's values by column.
-    """
+    """Say what is wrong with a row that fails a check, in words without a text of the row."""
 
     def record(function: Check) -> Check:
         faults[getattr(function, "__name__", "")] = words
@@ -137,11 +133,6 @@ def says(words: Fault) -> Callable[[Check], Check]:
 
 def describe(expectation: str, kwargs: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Describe why a row fails an expectation; an empty text where only the expectation says it.
-
-    Args:
-        expectation: its type.
-        kwargs: its arguments.
-        row: the values of the columns that it is on, by name.
 
     >>> kwargs = {"column": "rows", "min_value": 1, "max_value": 2}
     >>> describe("expect_column_values_to_be_between", kwargs, {"rows": 3})

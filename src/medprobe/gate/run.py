@@ -30,21 +30,11 @@ def run(
 ) -> list[dict[str, Any]]:
     """Run suites on tables. The same tables give the same reports.
 
-    Args:
-        suites: to run.
-        tables: by name.
-        text: whether reports may contain text of the tables. Without it they have only the text of
-            the columns that identify rows.
-        places: file and line of rows in their source, by their ids, as far as they are known.
-
     Returns:
         One report per suite: table, rows, success, and `checks`, one per expectation. A check has
         type, kwargs, notes, severity, success, `failing` (how many rows), `examples` (the number
         and id of rows, their `place` in the source, their `fault` in words, and their values) and
         `problem` (why it could not be checked, such as a missing column).
-
-    Raises:
-        BadInput: a suite's table is missing.
     """
     import great_expectations as gx
 
@@ -162,14 +152,7 @@ def page(
     sources: Sequence[Mapping[str, Any]] = (),
     published: Mapping[str, str] | None = None,
 ) -> str:
-    """Render the reports of `gate.run` as HTML. The page opens at what failed.
-
-    Args:
-        subject: the benchmark's name.
-        reports: of its suites.
-        sources: the rows of its table `sources`: what was read, and what was passed over.
-        published: of each source, whether it is as its publisher released it.
-    """
+    """Render the reports of `gate.run` as HTML. The page opens at what failed."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(TEMPLATES)

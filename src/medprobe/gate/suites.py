@@ -61,16 +61,7 @@ class Suite:
 
 
 def load(folder: Path, needed: Iterable[str], settings: Mapping[str, Any]) -> list[Suite]:
-    """Load all suites of a folder, by table.
-
-    Args:
-        folder: of the suites' files.
-        needed: tables that must have a suite.
-        settings: the benchmark's settings, for parameters.
-
-    Raises:
-        BadInput: a needed suite is missing, or a part of a file is unknown or malformed.
-    """
+    """Load all suites of a folder, by table."""
     for table in needed:
         if not (path := folder / f"{table}.json").is_file():
             raise BadInput(path, "no such suite", "write what is expected of this table")

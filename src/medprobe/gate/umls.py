@@ -23,20 +23,7 @@ PREFERRED: Final = {**ENGLISH, 2: "P", 4: "PF", 6: "Y", 16: "N"}  # TS, STT, ISP
 def read_names(
     path: Path, cuis: Collection[str], values: Mapping[int, str], why: str
 ) -> Iterator[list[str]]:
-    """Read the rows of concepts in MRCONSO.RRF whose fields have these values, such as PREFERRED.
-
-    Args:
-        path: the file.
-        cuis: of the concepts.
-        values: of fields, by their places.
-        why: what the gate needs them for, for the error.
-
-    Yields:
-        The fields of each row.
-
-    Raises:
-        BadInput: there is no such file.
-    """
+    """Read the rows of concepts in MRCONSO.RRF whose fields have these values."""
     for line in read_lines(path, why):
         if line[: line.find("|")] in cuis:
             fields = line.split("|")

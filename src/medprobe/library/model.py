@@ -287,9 +287,6 @@ def load(
 def find_answering(kinds: Iterable[str]) -> list[str]:
     """List the methods whose predictions are answers, for models of these kinds.
 
-    Args:
-        kinds: such as `masked` or `causal`.
-
     Example:
         >>> find_answering(["encoder"])
         ['contrastive']
@@ -300,14 +297,7 @@ def find_answering(kinds: Iterable[str]) -> list[str]:
 
 
 def make_query(prompt: str) -> pd.DataFrame:
-    """Return a query table of one prompt whose answers are unknown.
-
-    Args:
-        prompt: a sentence with one slot `[Y]`.
-
-    Raises:
-        BadInput: it is a template, with `[X]` for its subject.
-    """
+    """Return a query table of one prompt whose answers are unknown."""
     if "[X]" in prompt:
         raise BadInput("query ask", "[X] has no meaning here", "write the subject in its place")
     blank = dict.fromkeys(QUERY_COLUMNS, "")
@@ -316,19 +306,7 @@ def make_query(prompt: str) -> pd.DataFrame:
 
 
 def predict_answers(prober: Method, tables: BenchmarkTables, k: int) -> pd.DataFrame:
-    """Predict the answers to a single query by the method's main pass and variant.
-
-    Args:
-        prober: the method, prepared for a model.
-        tables: a benchmark of one query.
-        k: number of predictions.
-
-    Returns:
-        The first k predictions: columns of a prediction table, with `hit` if the query has answers.
-
-    Raises:
-        BadInput: the prompt does not have exactly one slot, or the method gives no answer.
-    """
+    """Predict the answers to a single query by the method's main pass and variant."""
     check_prompts(tables.queries)
     [task] = prober.tasks(tables, k)
     predictions = prober.predict(replace(task, keep_best=True), prober.passes()[0])

@@ -125,16 +125,7 @@ def to_tables(
     prompts: Mapping[str, str] | str | Path | None = None,
     normalise: Literal["exact", "biolama"] = "exact",
 ) -> BenchmarkTables:
-    """Convert facts to the tables of a benchmark; the arguments are those of `probe`.
-
-    Args:
-        facts: a data frame or a file of facts.
-        prompts: a template for each relation.
-        normalise: when two texts are the same answer.
-
-    Raises:
-        BadInput: a file is missing, or a fact has no valid prompt.
-    """
+    """Convert facts to the tables of a benchmark; the arguments are those of `probe`."""
     for file in (facts, prompts):
         if isinstance(file, str | Path) and not Path(file).exists():
             raise BadInput(file, "no such file", "correct its path")
@@ -149,11 +140,7 @@ def to_tables(
 
 
 def read_answers(path: Path) -> list[str]:
-    """Return the distinct objects of a file of facts.
-
-    Raises:
-        BadInput: a row is no fact.
-    """
+    """Return the distinct objects of a file of facts."""
     if names := [*dict.fromkeys(fact.object for _, fact in sources.read(path))]:
         return names
     raise BadInput(path, "no rows", "write one row per fact, below a line of column names")
@@ -164,16 +151,7 @@ def _name(facts: pd.DataFrame | str | Path) -> str:
 
 
 def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame:
-    """Predict all passes and tasks of a method on a benchmark.
-
-    Args:
-        prober: the method, prepared for a model.
-        tables: the benchmark.
-        title: of the progress bar.
-
-    Returns:
-        The prediction table, with `hit` and `prediction_id`.
-    """
+    """Predict all passes and tasks of a method on a benchmark."""
     tasks = prober.tasks(tables, methods.K)
     jobs = [(task, pass_) for pass_ in prober.passes() for task in tasks if task.is_of(pass_)]
     sizes = [len(task.queries) for task, _ in jobs]
@@ -192,15 +170,7 @@ def score(
     scoring: Scoring,
     out: Path | None = None,
 ) -> Evaluated:
-    """Score predictions by a scorer.
-
-    Args:
-        predictions: a prediction table.
-        tables: the benchmark that they are of.
-        scorer: its name, a module of `medprobe.metrics`.
-        scoring: resamples, confidence, seed and clusters.
-        out: parquet file to write the predictions to; None writes none.
-    """
+    """Score predictions by a scorer."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch, "benchmark")
         tables.write(folder)
@@ -213,12 +183,6 @@ def compare_with_controls(
     found: Evaluated, metadata: Metadata, params: ScoreParams, system: tuple[str, str]
 ) -> pd.DataFrame:
     """Test the variants of a method against their controls.
-
-    Args:
-        found: what was computed of a prediction table.
-        metadata: of its benchmark.
-        params: confidence of the intervals.
-        system: the names of the model and the method in the result.
 
     Returns:
         Columns `significance.SIGNIFICANCE`.
@@ -238,14 +202,6 @@ def compare_with_controls(
 
 def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
     """Draw queries evenly: one of each relation and subset, then a second of each, and so on.
-
-    Args:
-        queries: the query table.
-        limit: number of queries to draw; all are returned if there are fewer.
-        seed: of the draw.
-
-    Returns:
-        The drawn queries in their original order.
 
     Example:
         >>> table = pd.DataFrame({"subset": "full", "relation": ["a", "a", "a", "b"]})

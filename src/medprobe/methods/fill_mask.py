@@ -48,9 +48,6 @@ class FillMask(Method):
         """Return the k best tokens of each query; candidates are not used.
 
         A text that two tokens share, with and without a blank before it, counts once.
-
-        Raises:
-            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         slots = self._slots(task)
         for slot, query in zip(slots.values(), task.label_by_prompt.values(), strict=True):

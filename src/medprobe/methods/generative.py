@@ -58,9 +58,6 @@ class Generative(Method):
         """Return the k best texts of each query; candidates are not used.
 
         A text is a hit if it equals an answer by the benchmark's rule, ignoring case.
-
-        Raises:
-            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         released = self.settings.script == "released"
         texts = self._write_as_released(task) if released else self._write_texts(task)

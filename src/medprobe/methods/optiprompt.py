@@ -135,13 +135,6 @@ class Optiprompt(Method):
     ) -> torch.Tensor:
         """Train the vectors of a relation.
 
-        Args:
-            train: queries to learn from.
-            dev: queries to choose the epoch by.
-            seed: of the initial vectors and the order of examples.
-            normalise: two texts are the same answer if this function makes them equal.
-            state: a file of a training with the same arguments, which continues from it.
-
         Returns:
             The vectors [vectors, hidden] of the epoch that is best on `dev`, the start included;
             those of the last epoch if `dev` is empty.
@@ -159,11 +152,7 @@ class Optiprompt(Method):
         return training.best_vectors
 
     def slots(self, queries: pd.DataFrame) -> list[Slot]:
-        """Put the vectors in place of the words of each query.
-
-        Raises:
-            BadInput: a prompt does not contain its subject, or is longer than the model's window.
-        """
+        """Put the vectors in place of the words of each query."""
         labels = [f"query {label}" for label in queries["query_id"]]
         return self._slots([_recover_template(row) for _, row in queries.iterrows()], labels)
 
@@ -264,11 +253,7 @@ def _select_rows(tables: BenchmarkTables, name: str, queries: pd.DataFrame) -> p
 
 
 def _recover_template(row: pd.Series) -> soft.SoftPrompt:
-    """The template that a query was made from, and its subject.
-
-    Raises:
-        BadInput: the prompt does not contain the subject.
-    """
+    """The template that a query was made from, and its subject."""
     subject = str(row["subject"])
     before, slot, after = str(row["prompt"]).partition(SLOT)
     if subject in before:

@@ -79,9 +79,6 @@ class Xfactr(Method):
 
         Candidates are used only by `match: nearest`, where each text becomes the candidate nearest
         to it.
-
-        Raises:
-            BadInput: a prompt does not have exactly one slot, or is longer than the model's window.
         """
         prompts = task.queries["prompt"].tolist()
         slots = masked_slots(self.model.tokenizer, prompts, task.query_labels)

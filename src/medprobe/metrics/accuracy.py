@@ -118,9 +118,6 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     `subject_at_1`, where they are the best names, not those ranked above the answer;
     `rouge_l`, where they carry it; `unanswered`, where predictions are free answers.
     `queries` are as `read_queries` gives them.
-
-    Raises:
-        BadInput: a prediction's query is not among them.
     """
     check_queries(predictions, queries)
     has_scores = ties and bool(predictions["score"].notna().all())
@@ -149,10 +146,6 @@ def by_answer(values: pd.DataFrame, queries: pd.DataFrame) -> pd.DataFrame:
 
     An answer stands where a query does: a common one counts no more than a rare one. Clusters of
     answers are the clusters, so intervals say how far a value would move with other answers.
-
-    Args:
-        values: as the function `values` gives them.
-        queries: as `read_queries` gives them.
     """
     about = queries.set_index("query_id")[["first_answer", "answer_cluster"]]
     keys = ["variant", "replicate", "subset", "relation", "first_answer", "answer_cluster"]

@@ -62,12 +62,6 @@ def majority(tables: BenchmarkTables, k: int, asked: BenchmarkTables | None = No
     Each next answer is right for the most queries that still have none (the greedy solution of
     maximum coverage), so the list is at least as good as that of the most frequent answers.
 
-    Args:
-        tables: the benchmark.
-        k: how many answers are listed.
-        asked: the benchmark with those of its queries that predictions are for; all if None. What
-            is right is counted on all of them in any case.
-
     Returns:
         A prediction table. `score` is the share of the relation's queries that an answer adds.
         Equal ones are in the order in which the benchmark first has them. The table is empty where
@@ -175,16 +169,7 @@ def chance(tables: BenchmarkTables) -> pd.DataFrame:
 def _expected(
     tables: BenchmarkTables, ranked: Mapping[str, Mapping[str, set[str]]]
 ) -> pd.DataFrame:
-    """What a random order of names is expected to reach, for each query.
-
-    Args:
-        tables: the benchmark.
-        ranked: the names, by subset and relation; without any, the table is empty.
-
-    Returns:
-        A prediction table: a row for each query and metric, with the name of the metric as
-        `prediction` and its expected value as `score`.
-    """
+    """What a random order of names is expected to reach, for each query."""
     about = {"variant": "", "replicate": "", "prediction_id": "", "hit": False}
     parts = [
         queries[["query_id"]].assign(**about, rank=rank, prediction=f"acc_at_{k}", score=values)
@@ -204,16 +189,7 @@ def baselines_part(folder: Path, scoring: Scoring) -> Path:
 
 
 def score_baselines(folder: Path, scoring: Scoring) -> dict[str, Scores]:
-    """Score the baselines of a benchmark, or read their scores from outputs/parts.
-
-    Args:
-        folder: the folder `outputs/benchmarks/<name>`.
-        scoring: how the benchmark's results are scored.
-
-    Returns:
-        The scores by baseline; none of `majority` and `random_answer` where each relation has one
-        answer.
-    """
+    """Score the baselines of a benchmark, or read their scores from outputs/parts."""
     part = baselines_part(folder, scoring)
     if (scores := read_scores(part)) is None:
         tables = BenchmarkTables.read(folder)
@@ -239,15 +215,7 @@ def _average(expected: pd.DataFrame, folder: Path, scoring: Scoring) -> Scores:
 
 
 def letters_values(folder: Path, scoring: Scoring) -> pd.DataFrame:
-    """The accuracy of each query by letters, to compare with that of a model's.
-
-    Args:
-        folder: the folder `outputs/benchmarks/<name>`.
-        scoring: how the benchmark's results are scored.
-
-    Returns:
-        The columns that `Scorer.paired` returns, in one variant without a name.
-    """
+    """The accuracy of each query by letters, to compare with that of a model's."""
     ranked = read_letters(folder)
     queries = read_queries(folder, scoring.cluster)
     return weighted(values(ranked[ranked["variant"] == ""], queries, ties=False))

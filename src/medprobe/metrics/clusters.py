@@ -24,9 +24,6 @@ def name_clusters(queries: pd.DataFrame) -> pd.Series:
         queries: Columns `subject`, `relation` and `key`. All queries of a key are in one cluster,
             that of its first name in the alphabet. A key without a name is a cluster of its own.
 
-    Returns:
-        The labels, with the index of `queries`.
-
     >>> names = ["Ovarian Carcinoma", "Carcinoma, lung", "lung carcinoma", "Gout"]
     >>> table = pd.DataFrame({"subject": names, "relation": "may_treat", "key": names})
     >>> name_clusters(table).tolist()

@@ -35,12 +35,7 @@ class Power(NamedTuple):
 
 
 def power(queries: pd.DataFrame, seed: int) -> Power:
-    """Simulate models on the queries of a benchmark.
-
-    Args:
-        queries: as `summary.read_queries` returns them, of one subset.
-        seed: of all draws.
-    """
+    """Simulate models on the queries of a benchmark."""
     draw = np.random.default_rng(seed)
     if len(queries) > LARGEST:
         queries = queries.iloc[draw.permutation(len(queries))[:LARGEST]]

@@ -67,16 +67,6 @@ def prediction_tables(folder: Path, params: Params) -> list[Path]:
 
     Tables of other names stay on disk when a model, method or benchmark is taken out of
     `params.yaml`. They are not listed.
-
-    Args:
-        folder: Holds the tables `<model>/<method>/<benchmark>.parquet`.
-        params: All of `params.yaml`.
-
-    Returns:
-        Their paths, sorted, without those of models that were not asked.
-
-    Raises:
-        BadInput: there are none.
     """
     paths = sorted(folder.glob("*/*/*.parquet"))
     named = [path for path in paths if _is_named(path, params)]
@@ -90,12 +80,7 @@ def prediction_tables(folder: Path, params: Params) -> list[Path]:
 
 
 def refusals(folder: Path, params: Params) -> dict[Path, str]:
-    """Return why models were not asked, by the prediction table that each result would have.
-
-    Args:
-        folder: As for `prediction_tables`.
-        params: All of `params.yaml`.
-    """
+    """Return why models were not asked, by the prediction table that each result would have."""
     paths = [path for path in sorted(folder.glob("*/*/*.parquet")) if _is_named(path, params)]
     return {path: reason for path in paths if (reason := read_refusal(path))}
 
@@ -111,11 +96,6 @@ def scorer_names(path: Path) -> list[str]:
 
 def evaluate_table(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
     """Compute all numbers of a prediction table, reading it once.
-
-    Args:
-        path: the prediction table.
-        folder: its benchmark's folder.
-        scoring: seed, clusters and settings.
 
     Returns:
         The scores by each of its scorers; the values that paired tests compare, one row per
@@ -373,11 +353,7 @@ def comparable(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_repeats(rows: pd.DataFrame) -> pd.DataFrame:
-    """Leave out variants of a method whose numbers are digit for digit those of another variant.
-
-    Args:
-        rows: of the comparison of one benchmark. Variants are compared in all of them.
-    """
+    """Leave out variants of a method whose numbers are digit for digit those of another variant."""
     firsts: dict[tuple[str, str], str] = {}
     numbers = rows.drop(columns="method").sort_values(KEYS, kind="stable")
     for method, of_method in numbers.groupby(rows["method"], sort=True):
@@ -400,12 +376,6 @@ def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:
     It is the variant that answers the most queries, among those that are no control, no setting of
     a sweep, and rank the benchmark's own names. Of several, it is the main one, or else the first
     by name. Values play no part, so that a method with many variants has no advantage.
-
-    Args:
-        rows: of the comparison, of one benchmark, with the columns model, method, subset and n.
-
-    Returns:
-        Pairs of a model and a method or `<method>:<variant>`.
     """
     whole = rows[~rows["subset"].str.contains("/", regex=False)]
     sizes = (whole if len(whole) else rows).groupby(["model", "method"])["n"].max().fillna(0)
@@ -426,15 +396,6 @@ def main_results(
     The method is the one that `score.main` names for the model's kind, else the one that `medprobe
     run` would take, else the first that `methods` names. It must give the benchmark's main metric
     on its main subset.
-
-    Args:
-        rows: of the comparison, of one benchmark.
-        metadata: of the benchmark.
-        params: all of `params.yaml`.
-        preference: by method, how strongly `medprobe run` prefers it; of others, 0.
-
-    Returns:
-        The method, or `<method>:<variant>`, of each model (`main_variants`).
     """
     judged = select(select_main(rows, metadata), relation="macro")
     variants = {(model, name.partition(":")[0]): name for model, name in main_variants(rows)}

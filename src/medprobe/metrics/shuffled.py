@@ -66,17 +66,7 @@ class Stratum(NamedTuple):
 def find_strata(
     values: pd.DataFrame, predictions: pd.DataFrame, queries: pd.DataFrame, rule: Rule
 ) -> dict[str, list[Stratum]]:
-    """Find out whose answers fit whom.
-
-    Args:
-        values: accuracies of one variant, as `accuracy.values` returns them.
-        predictions: of this variant; ranks, texts and hits.
-        queries: as `read_queries` returns them.
-        rule: the benchmark's rule for equal answers.
-
-    Returns:
-        The strata of each subset. Relations with a single cluster of names have none.
-    """
+    """Find out whose answers fit whom."""
     rule = strictest_rule(predictions, queries, rule)
     texts = {text: rule(text) for text in predictions["prediction"].unique()}
     listed = predictions[["replicate", "query_id", "rank"]].assign(
@@ -103,13 +93,7 @@ def find_strata(
 def without_queries(
     strata: dict[str, list[Stratum]], left_out: Collection[str], part: str
 ) -> dict[str, list[Stratum]]:
-    """Return the strata of a part of each subset: without some queries, the rest counting alike.
-
-    Args:
-        strata: of each subset.
-        left_out: ids of queries.
-        part: the name of what is left, which follows the subset's.
-    """
+    """Return the strata of a part of each subset: without some queries, the rest counting alike."""
     parts: dict[str, list[Stratum]] = {}
     for subset, of_subset in strata.items():
         name = f"{subset}/{part}"
@@ -127,12 +111,7 @@ def without_queries(
 
 
 def shuffled_values(values: pd.DataFrame, strata: dict[str, list[Stratum]]) -> pd.DataFrame:
-    """Return the expected accuracy of each query with the answers to other clusters of names.
-
-    Returns:
-        Rows like `values`, of the variant's control and without replicates, with these accuracies
-        alone.
-    """
+    """Return the expected accuracy of each query with the answers to other clusters of names."""
     metrics = _metrics(values)
     tables = [
         stratum.queries[QUERY_KEYS].assign(**dict(zip(metrics, stratum.expected, strict=True)))
@@ -151,11 +130,7 @@ TESTS: Final = ["variant", "subset", "metric", *PairedTest._fields, "n"]
 def shuffled_tests(
     values: pd.DataFrame, strata: dict[str, list[Stratum]], scoring: Scoring
 ) -> pd.DataFrame:
-    """Test each accuracy of a variant against that with shuffled answers (`control_test`).
-
-    Returns:
-        Columns TESTS, of means over relations.
-    """
+    """Test each accuracy of a variant against that with shuffled answers (`control_test`)."""
     rows, variant = [], str(values["variant"].iloc[0])
     for subset, of_subset in strata.items():
         queries = pd.concat([stratum.queries for stratum in of_subset], ignore_index=True)
@@ -205,11 +180,6 @@ def exchange_clusters(
     Each cluster gets the places of another one, beginning at a random one of them, repeated or cut
     to its size.
 
-    Args:
-        clusters: of each query, as codes from 0.
-        exchanges: how many to draw.
-        draw: of the exchanges.
-
     Returns:
         The place of the query whose answers each query gets, [exchanges, queries].
     """
@@ -225,11 +195,6 @@ def exchange_clusters(
 
 def draw_others(clusters: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Draw other queries for each query, each of another cluster: random rings of clusters.
-
-    Args:
-        clusters: of each query, as codes from 0.
-        count: how many for each query.
-        seed: of the draw.
 
     Returns:
         The places of the other queries, [count, queries]; none where there is one cluster.
@@ -256,14 +221,6 @@ def compare_with_others(own: pd.DataFrame, others: pd.DataFrame, scoring: Scorin
 
     For a model that does not look at the subject, a query's own answers are one more of these
     draws: each cluster of names takes any of them in their place.
-
-    Args:
-        own: the variant's accuracies, as `Scorer.paired` returns them.
-        others: those of its control, one replicate per draw.
-        scoring: exchanges, seed and confidence.
-
-    Returns:
-        Columns TESTS.
     """
     rows, confidence = [], scoring.params.confidence
     for subset, of_subset in own.groupby("subset", sort=True):

@@ -90,22 +90,14 @@ Values = Mapping[System, pd.DataFrame]  # rows `subset, query_id, relation, clus
 
 
 def read_tests() -> pd.DataFrame:
-    """The table of tests that the stage `score` made.
-
-    Raises:
-        BadInput: there is none.
-    """
+    """The table of tests that the stage `score` made."""
     if not TESTS.is_file():
         raise BadInput(TESTS, "no paired tests", "run `medprobe score`")
     return read_table(TESTS, [])
 
 
 def guesses(systems: Values) -> dict[System, pd.DataFrame]:
-    """Return the baseline `chance` by metrics that say what guessing reaches, such as one half.
-
-    Args:
-        systems: the values of each system. Chance has the queries of those with such a metric.
-    """
+    """Return the baseline `chance` by metrics that say what guessing reaches, such as one half."""
     guessing = {
         name: metric.guessing
         for name, metric in metrics.catalog().items()
@@ -136,9 +128,6 @@ def significance(
         params: confidence and reference.
         shuffled: the tests of each system against its answers to other subjects, with the columns
             `shuffled.TESTS`.
-
-    Returns:
-        Columns SIGNIFICANCE.
     """
     systems = {**systems, **guesses(systems)}
     tables = {

@@ -110,18 +110,7 @@ def _by_times(queries: pd.DataFrame, facts: Path) -> pd.DataFrame:
 
 
 def times_read(facts: Path, triples: pd.DataFrame) -> pd.Series:
-    """How often the sample world's models were taught each triple.
-
-    Args:
-        facts: CSV file of `subject_cui, relation, object_cui, times`.
-        triples: the identifiers of subject, relation and object, in this order of columns.
-
-    Returns:
-        The number of readings of each triple; NaN if it is no fact of the world.
-
-    Raises:
-        BadInput: the file is no such table.
-    """
+    """How often the sample world's models were taught each triple."""
     try:
         truth = pd.read_csv(facts, usecols=[*FACT, "times"], dtype=dict.fromkeys(FACT, str))
         truth = truth.astype({"times": "int64"})

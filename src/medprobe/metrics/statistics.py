@@ -169,9 +169,6 @@ def interval(
     Returns:
         Lower bounds and upper bounds, [metrics]; NaN for fewer than three units, and where nothing
         varies although another value is possible.
-
-    Raises:
-        ValueError: a value on the scale of shares is not between 0 and 1.
     """
     bounds = np.full((2, len(value)), np.nan)
     if units >= FEWEST:
@@ -284,17 +281,6 @@ def paired_test(
     The mean is divided by its deviation around 0, and compared with Student's t. This keeps its
     level however unlike the clusters are (Bakirov and Székely 2005), so one answer may have most of
     the queries. The interval has the means that the same test does not reject.
-
-    Args:
-        differences: of two systems, by query.
-        weights: of the queries in the mean.
-        clusters: of the queries.
-        confidence: of the interval.
-        level: of the test that the smallest difference is found by.
-
-    Returns:
-        The test. p is 1 where nothing differs, and for fewer than three subjects or answers. These
-        have no interval, nor have so few with so much weight that no mean could be rejected.
     """
     forms, units = _Forms(differences, weights, clusters), clusters.units
     if units < FEWEST:

@@ -24,17 +24,7 @@ def subset_tests(
     contrasts: Iterable[tuple[str, str]],
     confidence: float,
 ) -> pd.DataFrame:
-    """Test each system on the pairs of subsets that it has.
-
-    Args:
-        systems: the values of each model and method, replicates averaged, with the columns
-            `subset`, `query_id`, `cluster` and `weight`.
-        contrasts: the pairs of subsets that the benchmark names (`Metadata.contrasts`).
-        confidence: of the intervals.
-
-    Returns:
-        Columns of `significance.SIGNIFICANCE`, of the tests of one benchmark.
-    """
+    """Test each system on the pairs of subsets that it has."""
     tested = {name for name, metric in metrics.catalog().items() if metric.tested}
     rows = []
     for (model, method), table in sorted(systems.items()):

@@ -44,14 +44,6 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     `answer_cluster`. A query without an
     answer is alone, and so is each query of a relation whose answers the table has (`WHOLE`): other
     queries of it have the same answers, so chance draws subjects alone.
-
-    Args:
-        benchmark: the benchmark's folder.
-        cluster: the column whose equal values are one subject; of a list, its first entry. A query
-            without an entry has a subject of its own.
-
-    Raises:
-        BadInput: there is no such column.
     """
     queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
     keys, ids = answer_keys(queries).map(_first_entry), queries["query_id"]

@@ -34,12 +34,6 @@ def adopt(name: str, table: str = "", path: Path = PARAMS) -> tuple[str, str]:
     The paper's sections replace those of the file. The user's models stay, and those of the sample
     world are removed. Other sections and comments do not change. With a table, only what its
     numbers need is put in, and the paper's other models are removed.
-
-    Returns:
-        The text of the file, and the text with the paper's settings.
-
-    Raises:
-        BadInput: for an unknown paper or table, and if the new text is not valid.
     """
     paper = _find(name, table)
     params = load_params(path)

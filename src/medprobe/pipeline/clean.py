@@ -24,11 +24,7 @@ LEFTOVERS: Final = "No longer in params.yaml"
 
 
 def repair() -> None:
-    """Remove what killed processes left half-made.
-
-    Raises:
-        BadInput: dvc.lock is incomplete, as a kill or a full disk can leave it.
-    """
+    """Remove what killed processes left half-made."""
     in_outputs = [folder.rglob(f"{SCRATCH}*") for folder in (OUTPUTS, places.METRICS)]
     # A scratch folder is beside what it replaces; that of a model spread over disks is in /tmp.
     folders = (Path(), Path("mlruns"), Path(tempfile.gettempdir()))
@@ -44,12 +40,6 @@ def leftovers() -> list[Path]:
 
     Only paths that dvc.lock names are listed, so that what a person puts into outputs/ is none of
     them.
-
-    Returns:
-        Files and folders, sorted; none where there is no DVC project.
-
-    Raises:
-        BadInput: DVC cannot read dvc.yaml.
     """
     from dvc.exceptions import DvcException, NotDvcRepoError
     from dvc.repo import Repo

@@ -39,14 +39,7 @@ class Source(NamedTuple):
 
 
 def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
-    """Print the sources in `data`, models, plugins, and what other names left on disk.
-
-    Returns:
-        Whether all sources and folders that params.yaml needs are there.
-
-    Raises:
-        BadInput: if a plugin is broken.
-    """
+    """Print the sources in `data`, models, plugins, and what other names left on disk."""
     sources = list_sources(params, data)
     models = list_models(params)
     plugins = [

@@ -29,16 +29,7 @@ RECORDED: Final = {places.DATA, places.BENCHMARKS, places.METRICS}  # dvc.lock h
 
 
 def gate(params: Params, base: str) -> None:
-    """Bring the builds and the gates up to date, and report all that fail.
-
-    Args:
-        params: of the project.
-        base: the branch for which the change is meant. Edits of `expectations/` since this branch
-            are reported.
-
-    Raises:
-        BadInput: if data are missing, or a build or a gate fails, after the others have ended.
-    """
+    """Bring the builds and the gates up to date, and report all that fail."""
     sections = [found.of(params) for found in find_settings().values() if found.gated]
     if not any(params.benchmarks.values()) and not any(sections):
         print("params.yaml names no data that a gate checks: nothing to check")

@@ -32,9 +32,6 @@ def init(folder: Path) -> None:
 
     A folder inside a git repository becomes a part of it. A workflow that runs the gate for each
     pull request is written too, unless there is one.
-
-    Raises:
-        BadInput: if one of these files exists, and if git cannot be run.
     """
     for name in [*FILES, PARAMS.name]:
         if (folder / name).exists():

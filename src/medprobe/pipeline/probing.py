@@ -47,14 +47,7 @@ SMALLEST: Final = 64  # tokens of a batch, below which halving its budget frees 
 
 
 def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing":
-    """The work of the stage, finished parts too.
-
-    Raises:
-        BadInput: the method cannot be used with the model (with the methods that can), or the
-            benchmark has no queries.
-        NotAsked: the model's backend cannot do what the method needs, or must not get the prompts,
-            or as many requests.
-    """
+    """The work of the stage, finished parts too."""
     kind = params.models.kind(model)
     settings = parse_settings(model, method, benchmark, params)
     _check_abilities(model, method, kind)
@@ -96,12 +89,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
 
 
 def parse_settings(model: str, method: str, benchmark: str, params: Params) -> Any:
-    """The settings of a method on a benchmark, as params.yaml has them for the model's kind.
-
-    Raises:
-        BadInput: the method cannot be used with this kind (with the methods that can), or a setting
-            is wrong.
-    """
+    """The settings of a method on a benchmark, as params.yaml has them for the model's kind."""
     kind = params.models.kind(model)
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
@@ -144,11 +132,7 @@ def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:
 
 
 def _check_abilities(model: str, method: str, kind: ModelKind) -> None:
-    """Refuse a method if the model's backend can do nothing of what it needs.
-
-    Raises:
-        NotAsked: with the methods that could be used.
-    """
+    """Refuse a method if the model's backend can do nothing of what it needs."""
     plugin, folder = methods.find(method), places.MODELS / model
     abilities = backends.find_abilities(folder)
     if plugin.NEEDS & abilities:
@@ -279,11 +263,7 @@ class Probing:
         return f"{self.title}: {name}" if name else self.title
 
     def __call__(self, group: TaskGroup) -> list[pd.DataFrame]:
-        """A table for each task of a group.
-
-        Raises:
-            BadInput: even the smallest batches do not fit into memory.
-        """
+        """A table for each task of a group."""
         while self.halved < group.halved and self._halve():
             pass
         while True:

@@ -44,13 +44,6 @@ def repro(jobs: int, *, share_cards: bool = False) -> None:
 
     Parallel stages share the cores evenly, unless OMP_NUM_THREADS sets the threads of each stage,
     and each has a GPU of its own as long as there are enough.
-
-    Args:
-        jobs: how many stages run at the same time.
-        share_cards: whether each stage may use all GPUs.
-
-    Raises:
-        BadInput: if a stage fails, after the stages that run in parallel have ended.
     """
     with exclusive_lock(), process_group() as group:
         print_above(LOOKING)

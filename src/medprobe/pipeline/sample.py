@@ -14,9 +14,6 @@ def sample(data: Path, settings: dict[str, Any], seed: int) -> None:
     """Replace the folder `data` by all sources of the sample world.
 
     The same settings and seed give the same bytes.
-
-    Raises:
-        BadInput: for an invalid setting.
     """
     sizes = parse_section(SampleSettings, settings, "params.yaml: sample")
     world = build(sizes, seed)

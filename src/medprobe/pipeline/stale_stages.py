@@ -64,16 +64,6 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
 
     A stage is up to date without DVC's cache if its dependencies and its outputs are as dvc.lock
     has them. The call waits while another DVC process holds its lock.
-
-    Args:
-        tidy: Remove what is left of other names than those in params.yaml, and put outputs that
-            the cache lacks into it. DVC would run stages because of them.
-
-    Returns:
-        The stages by name.
-
-    Raises:
-        BadInput: if DVC fails, or dvc.yaml has no stages.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -101,11 +91,7 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
 
 
 def describe_data() -> str:
-    """Say if data.dvc does not pin the data, or pins other data; empty otherwise.
-
-    Raises:
-        BadInput: if DVC fails.
-    """
+    """Say if data.dvc does not pin the data, or pins other data; empty otherwise."""
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
 

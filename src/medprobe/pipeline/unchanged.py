@@ -27,9 +27,6 @@ def unchanged() -> Iterator[None]:
 
     Code is compared before each output gets its place, settings and suites at the end: what a stage
     writes follows from the settings that it has read.
-
-    Raises:
-        BadInput: another clone's code runs, or a file has changed.
     """
     _check_clone()
     code, settings = _states(SOURCES, PLUGINS), _states(PARAMS, EXPECTATIONS)

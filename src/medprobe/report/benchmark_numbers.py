@@ -65,11 +65,7 @@ def tokens(benchmark: Path, models: Iterable[Path]) -> pd.DataFrame:
 
 
 def count_parameters(models: Mapping[Path, ModelKind]) -> dict[str, int]:
-    """Count the parameters of models, by name. Models without a checkpoint are left out.
-
-    Args:
-        models: the kind of each model, by the folder of its checkpoint.
-    """
+    """Count the parameters of models, by name. Models without a checkpoint are left out."""
     sizes = {}
     for folder, kind in models.items():
         if (folder / "config.json").is_file():

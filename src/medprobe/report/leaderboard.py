@@ -150,12 +150,6 @@ def _number(name: str, value: float) -> float | None:
 def letters(different: np.ndarray) -> list[str]:
     """The compact letter display: who shares a letter cannot be told apart (Piepho 2004).
 
-    Args:
-        different: whether two of them are significantly different; the best first.
-
-    Returns:
-        Letters of each, runs of them as `a–d`; empty texts where an alphabet is not enough.
-
     >>> letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
     ['a', 'ab', 'b']
     """
@@ -194,10 +188,6 @@ def title(board: Board, chosen: Sequence[int] | None = None) -> str:
     """Say which of the chosen models is best on which benchmark, and by how much.
 
     `title` of page/leaderboard.js is the same rule; a test compares both.
-
-    Args:
-        board: the first screen.
-        chosen: the models' numbers; all of them if it is None.
     """
     models = [model["name"] for model in board["models"]]
     chosen = range(len(models)) if chosen is None else chosen

@@ -122,13 +122,7 @@ def metric_unit(definition: Metric) -> str:
 
 
 def metric_cells(rows: pd.DataFrame, names: Sequence[str], *further: str) -> list[str | Cell]:
-    """Return a cell with its interval per metric, MISSING where there is none.
-
-    Args:
-        rows: those of one system and mean in the comparison.
-        names: the metrics.
-        *further: `std`, if the deviation is shown too.
-    """
+    """Return a cell with its interval per metric, MISSING where there is none."""
     numbers = rows.set_index("metric")[["value", "low", "high", *further]]
     return [cell(name, *numbers.loc[name]) if name in numbers.index else MISSING for name in names]
 

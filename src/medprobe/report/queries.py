@@ -103,13 +103,7 @@ class RawAnswers:
         return self.systems.index([*system]) if [*system] in self.systems else None
 
     def label(self, *, text: bool) -> Answers:
-        """Prepare the answers for a page.
-
-        Args:
-            text: whether to show texts. Otherwise subjects, answers and predictions are
-                identifiers, a name without an identifier is its number among the candidates, and
-                prompts are empty.
-        """
+        """Prepare the answers for a page."""
         labels = _Labels(self.queries, self.candidates, self.layout.labels, text=text)
         names: dict[str, int] = {}
         places = [names.setdefault(labels.answer(*p), len(names)) for p in self.predictions]
@@ -132,15 +126,7 @@ class RawAnswers:
 
 
 def find_layout(tables: Iterable[Path]) -> tuple[Layout, dict[Path, str]] | None:
-    """Find the layout of a benchmark's query page.
-
-    Args:
-        tables: the prediction tables of the benchmark.
-
-    Returns:
-        The layout, and the tables on the page with their scorers; None if no answer is right or
-        wrong, so that there is no page.
-    """
+    """Find the layout of a benchmark's query page."""
     scorers = {path: metric_of_predictions(path) for path in sorted(tables)}
     for layout in _layouts():
         if not layout.cells.keys().isdisjoint(scorers.values()):
@@ -158,15 +144,7 @@ def _layouts() -> Iterator[Layout]:
 
 
 def read_answers(folder: Path, tables: Iterable[Path]) -> RawAnswers | None:
-    """Read all answers to the queries of a benchmark.
-
-    Args:
-        folder: of the benchmark.
-        tables: its prediction tables. Only the first replicate counts, and sweeps are left out.
-
-    Returns:
-        The answers; None if the benchmark has no query page.
-    """
+    """Read all answers to the queries of a benchmark."""
     match = find_layout(tables)
     if match is None:
         return None
@@ -238,15 +216,7 @@ def _rank_system(
 
 
 def write(benchmark: str, answers: Answers, folder: Path, *, text: bool, is_open: bool) -> None:
-    """Write `<benchmark>.html`, and `<benchmark>/<n>.js`, the pieces that the page loads on demand.
-
-    Args:
-        benchmark: its name.
-        answers: to its queries.
-        folder: the folder to write to, in that of the report.
-        text: whether the page shows texts.
-        is_open: whether anyone can pass these texts on.
-    """
+    """Write `<benchmark>.html`, and `<benchmark>/<n>.js`, the pieces that it loads on demand."""
     template = environment().get_template("queries.html")
     page = template.render(benchmark=benchmark, content=answers.content, text=text, open=is_open)
     (folder / f"{benchmark}.html").write_text(page, encoding="utf-8")
@@ -319,18 +289,7 @@ class QueryJob(NamedTuple):
 def write_query_pages(
     jobs: Iterable[QueryJob], folder: Path, bar: Progress, executor: Executor, *, text: bool
 ) -> dict[str, dict[tuple[str, str], Overlap]]:
-    """Write into `folder` the query page of each benchmark that has queries to show.
-
-    Args:
-        jobs: what to write, by benchmark.
-        folder: is made.
-        bar: counts tables.
-        executor: what writes.
-        text: whether licensed texts may be shown.
-
-    Returns:
-        How many queries the main results of two models have right, by benchmark.
-    """
+    """Write into `folder` the query page of each benchmark that has queries to show."""
     folder.mkdir(parents=True)
     jobs = sorted(jobs, key=lambda job: job.benchmark)
     named = [Job(f"the queries of {job.benchmark}", job) for job in jobs]

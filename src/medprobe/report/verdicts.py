@@ -74,17 +74,7 @@ class Verdict:
 
 
 def verdict(tests: pd.DataFrame, a: System, b: System) -> Verdict | None:
-    """Find the test of two systems, or of one with itself on two subsets.
-
-    Args:
-        tests: those of one subset and metric (`PageData.tests`).
-        a: a model and its method.
-        b: the other model and its method.
-
-    Returns:
-        The test, with the difference a - b, with a p where there is any; None where the two are
-        not compared.
-    """
+    """Find the test of two systems, or of one with itself on two subsets."""
     tests = tests[tests["relation"] == "macro"].sort_values("p_holm", na_position="first")
     columns = (tests[name].tolist() for name in ("model_a", "method_a", "model_b", "method_b"))
     rows = {pair: number for number, pair in enumerate(zip(*columns, strict=True))}
@@ -206,12 +196,7 @@ def _against(results: PageData, system: pd.Series, family: str) -> Control | Non
 
 
 def baselines(results: PageData, system: pd.Series) -> dict[str, float]:
-    """Return what is reached without a model, by title: orientation, not tested.
-
-    Args:
-        results: the tables of the page.
-        system: a row of the comparison, of macro means; its metric counts.
-    """
+    """Return what is reached without a model, by title: orientation, not tested."""
     keys = {key: str(system[key]) for key in ("benchmark", "subset", "metric")}
     rows = select(results.baselines, **keys, relation="macro")
     values = dict(zip(rows["method"], rows["value"], strict=True))

@@ -60,11 +60,7 @@ class Continuation(Section):
 
 
 def find_recipe(name: str, params: Params) -> tuple[TrainingRecipe, str | None]:
-    """Return the recipe of a sample model, and the model that it continues, or None.
-
-    Raises:
-        BadInput: params.yaml has no such sample model.
-    """
+    """Return the recipe of a sample model, and the model that it continues, or None."""
     base, changes = None, {}
     if name in params.continued:
         further = parse_section(

@@ -98,18 +98,7 @@ class TemplateList(Record):
 
 
 def read(path: Path) -> Iterator[tuple[str, FactRow]]:
-    """Read facts.
-
-    Args:
-        path: a file, or a folder of files. In a folder, a row without a relation has the relation
-            that its file is named after. Folders such as `relation=treats` give their rows a field.
-
-    Yields:
-        `(file and line, fact)` in the order of the files' names and rows.
-
-    Raises:
-        BadInput: a file or field is missing or wrong, with file, line and field.
-    """
+    """Read facts."""
     for file in _files(path):
         given = (path.is_dir() and _partition(file.relative_to(path))) or {}
         for where, row in _table_rows(file):
@@ -117,14 +106,7 @@ def read(path: Path) -> Iterator[tuple[str, FactRow]]:
 
 
 def read_frame(table: pd.DataFrame) -> Iterator[tuple[str, FactRow]]:
-    """Read the facts of a data frame with the columns of a file of facts.
-
-    Yields:
-        `(row, fact)`; rows are counted from 1.
-
-    Raises:
-        BadInput: a field is missing or wrong, with its row.
-    """
+    """Read the facts of a data frame with the columns of a file of facts."""
     for number, row in enumerate(table.to_dict("records"), start=1):
         where = f"facts, row {number}"
         yield where, _fact(where, _fields(row))
@@ -138,10 +120,6 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
             `wording` where a relation has several; or a `.json` map from relations to
             `{"templates": [...]}`, as of lm-pub-quiz. The first wording of a relation is its own.
             In JSON the others are named by their places: `2`, `3`, and so on.
-
-    Raises:
-        BadInput: a template does not have one [X] and one [Y], or a relation has two templates of
-            one wording.
     """
     templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
@@ -157,19 +135,7 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_answer_spaces(path: Path) -> dict[str, dict[str, str]]:
-    """Read the names that may answer each relation, from a file of templates.
-
-    Args:
-        path: as for `read_templates`. Only JSON has them, as `answer_space_labels` of a relation,
-            and their identifiers as `answer_space_ids`.
-
-    Returns:
-        The names by relation and identifier, which is the name itself where there are no
-        identifiers; without relations that have no names.
-
-    Raises:
-        BadInput: the file is malformed.
-    """
+    """Read the names that may answer each relation, from a file of templates."""
     return {
         relation: dict(zip(row.answer_space_ids or row.answer_space, row.answer_space, strict=True))
         for _, relation, row in _template_lists(path)

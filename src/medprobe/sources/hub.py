@@ -18,18 +18,6 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
 
     One quick request comes before the download, so that a machine without a network fails at once,
     or takes the copy in the cache where that is whole.
-
-    Args:
-        model: the hub's name, and a revision if it is pinned.
-        offline: use the cache alone.
-
-    Returns:
-        The folder in the cache.
-
-    Raises:
-        NotOnHub: there is no such model, it cannot be downloaded, or the cache does not have it
-            while working offline.
-        BadInput: it is gated, or holds no checkpoint.
     """
     from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
 

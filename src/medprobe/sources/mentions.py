@@ -30,14 +30,7 @@ from medprobe.core.errors import BadInput, quote
 
 
 def entity_text(entity: Any) -> str:
-    """Return the character of a named entity, by the names that HTML and ISO share.
-
-    Args:
-        entity: A node of lxml.
-
-    Raises:
-        BadInput: The name is unknown, with the line.
-    """
+    """Return the character of a named entity, by the names that HTML and ISO share."""
     if text := html5.get(f"{entity.name};"):
         return text
     where = f"{entity.getroottree().docinfo.URL or 'XML'}, line {entity.sourceline}"
@@ -183,9 +176,6 @@ class _TextSearch:
         The automaton ignores case. It can match an exact name that the text spells in another case,
         which is no mention. The shorter names inside that match, which the automaton passed over,
         may be mentions: the search has to begin again after the first of them.
-
-        Returns:
-            The byte from which the next search begins; the end of the codes where none is needed.
         """
         matches = self.names._longest.find_matches_as_indexes(self.codes[begin:])
         if begin:

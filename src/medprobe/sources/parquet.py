@@ -12,16 +12,7 @@ MOST_ROWS: Final = 10_000_000
 def read_parquet_rows(
     file: Path, largest: int | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield `(file and row, fields by name)`; a missing value is None, or NaN.
-
-    Args:
-        file: the file.
-        largest: bytes that it may have unzipped, since a small file can hold billions. None: no
-            limit.
-
-    Raises:
-        BadInput: it is no Parquet file, or too large.
-    """
+    """Yield `(file and row, fields by name)`; a missing value is None, or NaN."""
     from pyarrow.parquet import ParquetFile
 
     try:

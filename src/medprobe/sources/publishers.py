@@ -32,12 +32,7 @@ class Signature(NamedTuple):
 
 
 def compare(data: Path, sources: Iterable[str]) -> dict[str, str]:
-    """Compare sources, files and folders below `data`, with what their publishers signed.
-
-    Returns:
-        Of each folder of sources: `as published (2021AA)`, `differs: may_treat_1000.csv (...)`, or
-        `unsigned`; also which files of a signed folder are unsigned.
-    """
+    """Compare sources, files and folders below `data`, with what their publishers signed."""
     by_folder: dict[str, list[Path]] = {}
     for source in sources:
         by_folder.setdefault(Path(source).parts[0], []).append(data / source)

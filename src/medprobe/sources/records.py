@@ -74,9 +74,6 @@ def split_list(value: object) -> object:
     The text is a list in the notation of JSON or Python, as pandas writes one, or texts between
     `|`, or between `;` if it has no `|`.
 
-    Raises:
-        ValueError: It begins as a list and is none.
-
     >>> split_list("a; b"), split_list("a;1|b"), split_list("['a', 'b']")
     (['a', 'b'], ['a;1', 'b'], ['a', 'b'])
     """
@@ -143,21 +140,7 @@ MOST_NAMED: Final = 8  # fields that an error lists
 def validate(
     where: str, row: Any, schema: type[RecordType], remedy: str = DOWNLOAD_AGAIN
 ) -> RecordType:
-    """Check a row against its schema.
-
-    Args:
-        where: file and line, for the error.
-        row: the fields by name.
-        schema: the record's class.
-        remedy: what the user can do, for the error.
-
-    Returns:
-        The record.
-
-    Raises:
-        BadInput: a field is missing or wrong. The error has the field, its value and what was
-            expected; for a value that is not text, or is long, only its type or length.
-    """
+    """Check a row against its schema."""
     try:
         return schema.model_validate(row)
     except ValidationError as error:
@@ -189,9 +172,6 @@ def check_fields(where: str, fields: Collection[str], schema: type[BaseModel]) -
     """Refuse two fields that are one, and an unknown one near to an optional one that is not there.
 
     It would be ignored, and what it holds lost without a word.
-
-    Raises:
-        BadInput: With both names.
     """
     if twice := _find_twice(frozenset(fields), schema):
         raise BadInput(where, f"'{twice[0]}' and '{twice[1]}' are one field", "leave one of them")
@@ -245,19 +225,7 @@ def _similarity(field: str, other: str) -> float:
 
 
 def read_lines(path: Path, get: str) -> Iterator[tuple[str, str]]:
-    """Read a text file, or a `.gz` of one, line by line.
-
-    Args:
-        path: the file.
-        get: how to get the file, for the error.
-
-    Yields:
-        `(file and line, text)`; the text ends in LF, also where the file has CRLF.
-
-    Raises:
-        BadInput: the file is missing or is not gzip; a line is not UTF-8 (with the byte, counted
-            from 0 in the unzipped file) or is longer than LONGEST.
-    """
+    """Read a text file, or a `.gz` of one, line by line."""
     if not path.is_file():
         raise BadInput(path, "no such file", get)
     number = offset = 0
@@ -288,16 +256,7 @@ def read_text(path: Path, get: str) -> str:
 
 
 def read_objects(path: Path, get: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the objects of a JSONL file; blank lines are skipped.
-
-    Yields:
-        `(file and line, object)`.
-
-    Raises:
-        BadInput: as `read_lines`; the file has no object; a line is not a JSON object: broken,
-            nested two hundred deep, with half a surrogate pair, with NaN, or with a key that
-            occurs twice. No message contains text of the file.
-    """
+    """Read the objects of a JSONL file; blank lines are skipped."""
     empty = True
     for where, line in read_lines(path, get):
         if line.strip():
@@ -354,22 +313,6 @@ def read_csv_rows(
     separates, most programs quote nothing: a quotation mark is then a character, unless the names
     of the columns are quoted, or a field is as a program quotes one that holds quotation marks
     (`_unquote`).
-
-    Args:
-        path: the file, or a `.gz` of it.
-        get: how to get the file, for the error.
-        needed: columns that it must have.
-        delimiter: what separates fields.
-        remedy: how to correct a row, for the error.
-        name_column: the name of a column that is called so in the file.
-
-    Yields:
-        `(file and first line, fields by name)`.
-
-    Raises:
-        BadInput: as `read_lines`; the file is empty, JSON or HTML; a column is missing or occurs
-            twice; a quote is broken; a row has another length than the first; a field is longer
-            than LONGEST_FIELD. No message contains text of the file.
     """
     csv.field_size_limit(LONGEST_FIELD)
     row_places: list[str] = []  # file and line of each line of the current row
@@ -458,9 +401,6 @@ def read_wordings(
     The first template of a relation is its own, named `original`, unless `originals` has one.
     Others without a name are named by their places: `2`, `3`, and so on. A repeated template counts
     once.
-
-    Raises:
-        BadInput: as `read_json_records`; a relation has two templates of one wording.
     """
     templates: dict[str, dict[str, str]] = {
         relation: {ORIGINAL: template} for relation, template in (originals or {}).items()

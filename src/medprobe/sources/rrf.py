@@ -42,19 +42,6 @@ def read_mrconso(
 ) -> pl.DataFrame:
     """Read rows of `folder/MRCONSO.RRF`.
 
-    Args:
-        folder: of the RRF files.
-        columns: which of its 18 columns are returned.
-        where: a condition on rows.
-        among: with it, only rows whose fields in its columns are together one of its rows.
-
-    Returns:
-        The rows in the file's order: `line`, from 1, and the columns, all text.
-
-    Raises:
-        BadInput: a wrong number of fields, an empty CUI, or bad UTF-8 anywhere in the file; with
-            file and line.
-
     >>> read_mrconso(Path("data/umls"), ["CUI", "STR"], pl.col("LAT") == "ENG")  # doctest: +SKIP
     """
     query = _Query(MRCONSO, ["CUI"], columns, where, among)

@@ -81,28 +81,14 @@ def list_relations(folder: Path) -> list[str]:
 
 
 def read_templates(folder: Path) -> dict[str, dict[str, str]]:
-    """Read the manual templates of each relation, by wording.
-
-    Raises:
-        BadInput: a template does not have one [X] and one [Y].
-    """
+    """Read the manual templates of each relation, by wording."""
     return read_wordings(folder / "prompts" / "manual.jsonl", GET)
 
 
 def read_relations(
     folder: Path, sources: Iterable[Source], wanted: Collection[str], builder: str
 ) -> dict[Source, dict[str, dict[str, str]]]:
-    """Read the manual templates of each source's relations, by relation and wording.
-
-    Args:
-        folder: Holds a folder for each source.
-        sources: Those that are read.
-        wanted: The relations that count; if there are none, all.
-        builder: Whose settings these are, for the error.
-
-    Raises:
-        BadInput: A wanted relation is in no source, or a relation has no template.
-    """
+    """Read the manual templates of each source's relations, by relation and wording."""
     listed = {source: list_relations(folder / source) for source in sources}
     every = sorted({name for names in listed.values() for name in names})
     for relation in wanted:

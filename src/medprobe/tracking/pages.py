@@ -79,9 +79,6 @@ def serve(client: "MlflowClient", port: int) -> "Iterator[subprocess.Popen[bytes
 
     The block begins when the server accepts connections. A signal that ends the process interrupts
     the block, so that the server ends too.
-
-    Raises:
-        BadInput: the port is in use.
     """
     try:
         socket.create_server(("127.0.0.1", port)).close()

@@ -111,11 +111,7 @@ def folder() -> Path:
 
 
 def connect() -> "MlflowClient":
-    """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`.
-
-    Raises:
-        NotLogged: The store cannot be used.
-    """
+    """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("DO_NOT_TRACK", "true")
     os.environ.setdefault(RETRIES, "2")
@@ -172,9 +168,6 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
 
     Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
     copy of the project, whose params.yaml is another one.
-
-    Raises:
-        NotLogged: The store cannot be used.
     """
     if os.environ.get(URI) or folder().parent != Path.cwd():
         return
@@ -194,12 +187,6 @@ def record(client: "MlflowClient", result: PendingRun) -> bool:
 
     The run is marked current when all of it is there. What a killed process left half-logged is
     superseded too.
-
-    Returns:
-        Whether a run was added.
-
-    Raises:
-        NotLogged: The store cannot be used.
     """
     with _first_use():
         experiment = _experiment(client, result.benchmark, result.about)
@@ -221,11 +208,7 @@ def record(client: "MlflowClient", result: PendingRun) -> bool:
 
 
 def _experiment(client: "MlflowClient", benchmark: str, about: str) -> str:
-    """The id of a benchmark's experiment, which gets a description if there is one.
-
-    Raises:
-        NotLogged: The project was moved: MLflow keeps absolute paths of artefacts.
-    """
+    """The id of a benchmark's experiment, which gets a description if there is one."""
     name = os.environ.get(PREFIX, "") + benchmark
     place = None if os.environ.get(URI) else (folder() / benchmark).as_uri()
     tags = {NOTE: about} if about else {}

@@ -61,14 +61,7 @@ class Extraction:
     think_end: str = THINK_END
 
     def read(self, text: str, names: "Names", query: Any = None, *, is_cut: bool = False) -> Answer:
-        """Return the answer that a text is.
-
-        Args:
-            text: What the model wrote.
-            names: The names that can be an answer.
-            query: A row of the query table, whose prompt and subject a text can repeat.
-            is_cut: The text did not end by itself.
-        """
+        """Return the answer that a text is."""
         plain = strip_marks(strip_thoughts(text, self.think_end))
         if is_cut:
             return Answer("", CUT)
@@ -90,9 +83,6 @@ class Names:
 
     Letter case, accents, punctuation, a possessive and the plural's s of longer words are ignored.
     Names of one identifier are one answer.
-
-    Args:
-        pairs: Names with their identifiers.
     """
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
@@ -196,13 +186,6 @@ def rank_answers(
 ) -> list[Ranked]:
     """Return the answers that the texts to a query are, best first, each once.
 
-    Args:
-        texts: Each with whether it is cut, and its score; best first.
-        names: The names that can be an answer.
-        query: A row of the query table.
-        extraction: How texts are read.
-        add: Scores are shares of draws: those of one answer add up. Otherwise the best counts.
-
     >>> texts = [("It is Paris.", False, 0.4), ("I do not know", False, 0.3), ("Paris", False, 0.3)]
     >>> names = Names([("Paris", "1")])
     >>> [(a.name, a.score) for a in rank_answers(texts, names, None, Extraction(), add=True)]
@@ -234,10 +217,6 @@ def first_sentence(text: str, *, is_cut: bool) -> tuple[str, bool]:
 
 def strip_thoughts(text: str, end: str = THINK_END) -> str:
     """Return what follows the thoughts; nothing where they begin and do not end.
-
-    Args:
-        text: What a model wrote.
-        end: The default stands for all marks that are known here; another one, for itself.
 
     >>> strip_thoughts("<think>pain?</think> gout"), strip_thoughts("[THINK]pain")
     (' gout', '')

@@ -68,11 +68,6 @@ def completion(prompt: str, facts: Sequence[str], separator: str) -> str:
     Where words follow the slot, the whole prompt with a blank comes first: a model that writes from
     left to right would not know these words.
 
-    Args:
-        prompt: A text with one slot.
-        facts: Sentences in front of the prompt.
-        separator: Stands between texts.
-
     >>> completion("A treats [Y] .", ["C treats D ."], " | ")
     'C treats D . | A treats [Y] .'
     >>> completion("[Y] is treated by A .", [], " | ")
@@ -102,21 +97,7 @@ def chat(
     *,
     thinks: bool = False,
 ) -> str:
-    """Return the text of `turns` in the form of the tokenizer's chat template.
-
-    Args:
-        model: A model whose tokenizer has a template.
-        questions: The questions before, with their answers.
-        question: The question.
-        today: The date for a template that asks for one, so that a chat is the same on all days.
-        system: What the model is told before all turns; empty: nothing.
-        thinks: The slot is for thoughts and an answer, as the template begins them, and nothing
-            follows it.
-
-    Raises:
-        BadInput: The tokenizer has no template, one that refuses such turns, or one that draws by
-            chance. What a template says is not quoted: it may contain the turns.
-    """
+    """Return the text of `turns` in the form of the tokenizer's chat template."""
     if not has_template(model):
         problem = "its tokenizer has no template for chats"
         raise BadInput(model.name, problem, "leave chat out of `templates`")
@@ -162,9 +143,6 @@ def _dated_template(model: Model, today: date) -> str:
 
     transformers gives templates the function `strftime_now`. A macro of this name, which replaces
     each directive by its value at the date, hides it.
-
-    Raises:
-        BadInput: There is no default template, or it draws by chance.
     """
     try:
         template: str = model.tokenizer.get_chat_template()
@@ -211,13 +189,6 @@ def slots(
     """Tokenise texts with a slot, each with the one token that ends its answer.
 
     The end is the first token after the slot, or that of the separator where no text follows.
-
-    Args:
-        model: A model that writes.
-        texts: Each has one slot.
-        where: Names each text in errors.
-        separator: Ends an answer.
-        has_start: The texts contain the model's start token already, as those of a chat do.
     """
     complete_texts = [
         text + separator + ANCHOR if text.rstrip().endswith(SLOT) else text for text in texts

@@ -57,19 +57,10 @@ def write(
     A text ends before a token that ends it: the first of `slot.after`, or one with which the
     tokenizer or the checkpoint ends texts; and with its line, if `settings.one_line`.
 
-    Args:
-        model: A causal or an encoder-decoder model.
-        prompts: Each a slot, and what an encoder reads (empty for a causal model).
-        where: Names each prompt in errors.
-        settings: How to write.
-
     Returns:
         For each prompt its different texts with scores, best first; equal ones by name. The score
         of beam search is the log-probability of all tokens of the text, its end included; that of
         draws is the share of them that are this text, that of a single beam 1.
-
-    Raises:
-        BadInput: A prompt leaves no room to write.
     """
     for (slot, source), name in zip(prompts, where, strict=True):
         length = max(len(source), len(slot.before) + settings.cap)
@@ -165,11 +156,7 @@ def _write_batch(
 def _read_prompts(
     model: Model, prompts: torch.Tensor, config: GenerationConfig, settings: WritingSettings
 ) -> dict[str, Any]:
-    """Read all tokens of prompts but the last once for all texts, instead of once per text.
-
-    Returns:
-        The keys and values as an argument of `generate`; nothing where it has no use for them.
-    """
+    """Read all tokens of prompts but the last once for all texts, instead of once per text."""
     if prompts.shape[1] < 2 or config.use_cache is False or config.cache_implementation:
         return {}
     cache = model.model.base_model(prompts[:, :-1], use_cache=True)[CACHE]

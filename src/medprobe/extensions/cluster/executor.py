@@ -119,11 +119,7 @@ class Cluster:
     def __call__(
         self, work: Callable[[Any], Any], jobs: Sequence[Job]
     ) -> Iterator[tuple[int, Any]]:
-        """Run the jobs; see `core.executor.Executor`.
-
-        Raises:
-            BadInput: there is no cluster, a worker cannot be used, or a part is given up.
-        """
+        """Run the jobs; see `core.executor.Executor`."""
         if not jobs:
             return
         connect(self.engine.address)
@@ -309,11 +305,7 @@ class _Call:
 
 
 def connect(address: str) -> None:
-    """Connect this process to a cluster, once.
-
-    Raises:
-        BadInput: there is none, it refuses this process, or Ray is not installed.
-    """
+    """Connect this process to a cluster, once."""
     for name, value in RAY_SETTINGS.items():
         os.environ.setdefault(name, value)
     try:

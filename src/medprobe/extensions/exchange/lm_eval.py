@@ -56,9 +56,6 @@ def export(name: str, out: Path, *, licensed: bool = False) -> None:
     """Write a benchmark that is built into a new folder.
 
     Licensed text goes below outputs/ only, unless `licensed` allows it in this folder.
-
-    Raises:
-        BadInput: The benchmark is not built or not judged by ranks, or its text may not go there.
     """
     if not (places.BENCHMARKS / name).is_dir():
         built = sorted(path.name for path in places.BENCHMARKS.glob("*") if path.is_dir())

@@ -79,12 +79,6 @@ class Search:
     """All contests over one trie: their prompts are read together.
 
     Its state are arrays over the open nodes of all prompts, and over the leaves that were scored.
-
-    Args:
-        trie: The names.
-        lengths: For each prompt the tokens before its slot that are scored, and those after it.
-        contests: For each prompt what is asked; none if it is not of this trie.
-        rounding: The largest difference between two readings of a token.
     """
 
     def __init__(
@@ -334,13 +328,7 @@ def unclear(trie: Trie, contest: Contest) -> np.ndarray:
 
 
 def rank_names(trie: Trie, contest: Contest, alone: Mapping[int, float]) -> VariantRanking:
-    """Rank the names of a decided contest; equal scores go by the names' order.
-
-    Args:
-        trie: The names.
-        contest: Decided. Of one about an answer, the names are those up to it.
-        alone: The scores of the leaves that are `unclear`, whatever else was read with them.
-    """
+    """Rank the names of a decided contest; equal scores go by the names' order."""
     leaves, pairs = contest.leaves, zip(contest.leaves, contest.scores, strict=True)
     scores = np.array([alone.get(leaf, score) for leaf, score in pairs])
     rows = np.array([row for leaf in leaves.tolist() for row in trie.rows_of(leaf)], dtype=int)

@@ -30,10 +30,6 @@ class NameTries:
     """The names to rank as tries of their tokens, made once for all prompts.
 
     A name's tokens depend on the character before the slot, so each such character has a trie.
-
-    Args:
-        tokenizer: The model's.
-        names: Equal scores go by their order.
     """
 
     def __init__(self, tokenizer: Any, names: Sequence[str]) -> None:
@@ -42,11 +38,7 @@ class NameTries:
         self._tries: dict[str, Trie] = {}
 
     def after(self, preceding: str) -> Trie:
-        """Return the trie of the names after this character.
-
-        Raises:
-            BadInput: A name tokenises to nothing.
-        """
+        """Return the trie of the names after this character."""
         if preceding not in self._tries:
             self._tries[preceding] = Trie.build(answer_ids(self.tokenizer, self.names, preceding))
         return self._tries[preceding]
@@ -110,27 +102,7 @@ def find_likeliest(
     exact: Callable[[], Model] | None = None,
     on_reader: Callable[[Reader], object] = lambda reader: None,
 ) -> list[list[VariantRanking]]:
-    """Find the k likeliest names of each slot, or those up to its best answer.
-
-    Args:
-        model: A causal or an encoder-decoder model.
-        slots: One for each query.
-        where: Names each query in errors.
-        tries: The names to rank.
-        k: How many names are ranked.
-        sources: What an encoder-decoder model reads for each slot.
-        answers: For each slot the indices of names whose best rank is needed too.
-        variants: 1 ranks by the total alone, which reads far fewer tokens; 2 by the mean too.
-        ahead: Only the names up to the best answer are needed, none where k names are ahead of it.
-        exact: Returns the model that decides between near scores; None: this one.
-        on_reader: Gets the reader, which counts the tokens read.
-
-    Returns:
-        For each slot a ranking for each of the first `variants` of `VARIANTS`.
-
-    Raises:
-        BadInput: A name tokenises to nothing, or does not fit into the model's window.
-    """
+    """Find the k likeliest names of each slot, or those up to its best answer."""
     asked: dict[tuple[Slot, Tokens], list[int]] = {}
     for i, slot in enumerate(slots):
         asked.setdefault((slot, tuple(sources[i]) if sources else ()), []).append(i)

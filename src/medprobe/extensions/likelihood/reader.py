@@ -212,11 +212,7 @@ class Reader:
         }
 
     def _store(self, rows: _Rows, cache: Any, length: int) -> np.ndarray:
-        """Store the states of nodes that have children, as far as there is room.
-
-        Returns:
-            The row of the table up to which each node's text is stored.
-        """
+        """Store the states of nodes that have children, as far as there is room."""
         if isinstance(cache, EncoderDecoderCache):
             if not self.states.lengths[rows.marks[0]]:
                 sources = [len(self.prompts[prompt].source) for prompt in rows.prompts]
@@ -288,11 +284,7 @@ class StateTable:
     def store(
         self, states: torch.Tensor, marks: np.ndarray, counts: np.ndarray, prompts: np.ndarray
     ) -> np.ndarray:
-        """Store states, [tokens, width], so many of each text after what it has up to its mark.
-
-        Returns:
-            The row of the last token of each text.
-        """
+        """Store states, [tokens, width], so many of each text after what it has up to its mark."""
         assert self.table is not None
         self.free, rows = self.free[: -len(states)], self.free[-len(states) :][::-1]
         self.table[torch.from_numpy(rows.copy()).to(states.device)] = states

@@ -79,17 +79,7 @@ class Client:
         }
 
     def post(self, path: str, body: Body) -> Body:
-        """Send a request, and again while the server is busy or fails.
-
-        Args:
-            path: Below the server's URL, such as `completions`.
-            body: Without the model and the server's `extra`, which are added. A field of `extra`
-                that is null is left out.
-
-        Raises:
-            Refused: The server refuses the request.
-            BadInput: The server does not answer, or no key is set.
-        """
+        """Send a request, and again while the server is busy or fails."""
         return self._start(self._post(path, body)).result()
 
     async def _post(self, path: str, body: Body) -> Body:

@@ -60,11 +60,7 @@ FLIPS: Final = len(OPENINGS) // 2  # answers of the same model that may differ (
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return what is known of a served model.
-
-    Raises:
-        BadInput: The record is missing or cut.
-    """
+    """Return what is known of a served model."""
     try:
         content: dict[str, Any] = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -81,11 +77,7 @@ class Fingerprint:
 
     @classmethod
     def read(cls, record: dict[str, Any]) -> "Fingerprint":
-        """Return that of a record.
-
-        Raises:
-            BadInput: It has none.
-        """
+        """Return that of a record."""
         day, answers = (nested(record, FINGERPRINT, key) for key in ("day", "answers"))
         if not isinstance(answers, list) or not all(isinstance(text, str) for text in answers):
             remedy = FETCH_AGAIN.format(record.get("name"))
@@ -98,15 +90,7 @@ class Fingerprint:
 
 
 def take(client: Client, kind: ModelKind) -> Fingerprint:
-    """Ask a server to go on with all openings.
-
-    Args:
-        client: The server.
-        kind: `chat` or `causal`.
-
-    Raises:
-        BadInput: The server does not answer.
-    """
+    """Ask a server to go on with all openings."""
     is_chat = kind == "chat"
     bodies: list[Body] = []
     for opening in OPENINGS:
@@ -131,15 +115,7 @@ def is_same(old: Fingerprint, new: Fingerprint) -> bool:
 
 
 def check(client: Client, record: dict[str, Any]) -> None:
-    """Ask all openings again.
-
-    Args:
-        client: The server.
-        record: What is known of it.
-
-    Raises:
-        BadInput: The server has another model now, or does not answer.
-    """
+    """Ask all openings again."""
     old = Fingerprint.read(record)
     if (count := count_differing(old, take(client, record["kind"]))) > FLIPS:
         day = f"{old.day.day} {old.day:%B %Y}"

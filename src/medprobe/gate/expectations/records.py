@@ -99,14 +99,6 @@ def expect_facts_to_be_in_records(
     Columns `query_id, relation, subject, subject_id, prompt, answers, answer_ids`. The record has
     the relation, the subject, every answer and no further object. The prompt is one of its
     sentences, or a template of the relation.
-
-    Args:
-        rows: of `queries`.
-        files: JSON lines below `data/`, as a pattern: records, and templates.
-        query_id: a pattern whose group is the record's id in a query's id.
-        templates: templates of relations that the files have none of.
-        sample: how many rows are drawn. The same table has the same sample.
-        labels: keys of a record that have the names of all its objects, which are all answers.
     """
     drawn = rows.sample(min(sample, len(rows)), random_state=0)
     ids = drawn["query_id"].str.extract(f"^{query_id}$", expand=False)

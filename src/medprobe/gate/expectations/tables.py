@@ -268,21 +268,6 @@ def expect_rows_to_be_used(
 
     Columns `what, name, rows` of the table `sources`. For each name of this `what`, the table
     `other` has at least this share of the rows.
-
-    Args:
-        rows: of `sources`.
-        context: the other tables.
-        what: which rows of `sources` are checked.
-        other: the table that the rows came into.
-        by: its column of names.
-        share: of the rows.
-        where: a pandas query that selects rows of `other`.
-        distinct: a column of `other` whose distinct values are counted instead of rows.
-        name: a pattern whose group is the name in `sources`.
-        value: a pattern whose group is the name in `other`.
-        dropped: the `what` of rows that a rule dropped; these are not expected.
-        at_most: no more rows of a name are expected, since a builder draws so many.
-        at_least: nothing is expected of a name with fewer rows.
     """
     kind, names, numbers = (rows[column] for column in rows.columns)
     used_rows = context.tables[other]

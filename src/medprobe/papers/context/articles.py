@@ -36,12 +36,6 @@ def _read_file(file: Path, skipped: Counter[str]) -> Iterator[Document]:
 
     Elements that are not running text, and parts in another language than English, are counted by
     their names.
-
-    Yields:
-        Documents. An id is the article's PMC or PubMed number, otherwise the file's name.
-
-    Raises:
-        BadInput: broken XML, with file and line.
     """
     name = unzipped(file)
     if name.suffix == ".txt":

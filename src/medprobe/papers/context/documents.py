@@ -75,13 +75,6 @@ class Index:
         """Return the index of a sample of the documents that were read.
 
         The draw depends on the documents' ids, not on their order.
-
-        Args:
-            size: of the sample.
-            seed: of the draw.
-
-        Raises:
-            BadInput: the resource has fewer documents.
         """
         if size > (documents := self.description["documents"]):
             problem = f"{documents:,} documents, from which {size:,} cannot be drawn"
@@ -186,21 +179,7 @@ def open_index(
     seed: int = 0,
     executor: Executor = in_this_process,
 ) -> Index:
-    """Open the index of a resource; it is built first unless it has the same inputs and code.
-
-    Args:
-        name: the resource's name.
-        resource: its format and path.
-        data: the folder that the path is relative to.
-        names: pairs of a name and its CUI.
-        folder: the folder of indexes; this one is `folder/name`.
-        seed: of the sample, where the resource has one.
-        executor: what scans shares of the files.
-
-    Raises:
-        BadInput: the resource is missing, broken or empty, has no note of a category, or has fewer
-            documents than are to be drawn.
-    """
+    """Open the index of a resource; it is built first unless it has the same inputs and code."""
     path = data / resource.path
     if not path.exists():
         raise BadInput(path, f"no such file or folder for resource {name}", "correct its path")
@@ -314,12 +293,7 @@ class _Scanner:
     def __call__(
         self, job: tuple[tuple[Path, ...], Path, int]
     ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-        """Scan one share, given its files, the folder to write and its number.
-
-        Returns:
-            The counts of `scan`, counts of skipped documents, and where categories are named, those
-            of all documents.
-        """
+        """Scan one share, given its files, the folder to write and its number."""
         files, folder, share = job
         folder.mkdir(parents=True)
         skipped: Counter[str] = Counter()
@@ -343,17 +317,7 @@ class _Scanner:
 def scan(
     documents: Iterator[Document], finder: Mentions, folder: Path, first_number: int = 0
 ) -> Counter[str]:
-    """Find all mentions in one pass and write the three tables.
-
-    Args:
-        documents: to scan.
-        finder: of the names.
-        folder: where the tables go.
-        first_number: the number of the first document.
-
-    Returns:
-        Counts of `documents` read, of those `kept`, and of `mentions` in these.
-    """
+    """Find all mentions in one pass and write the three tables."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -50,14 +50,6 @@ def _read_file(path: Path, skipped: Counter[str]) -> Iterator[Document]:
     """Read the notes of a file; those marked as errors (ISERROR) are counted.
 
     MIMIC-IV and the demo of MIMIC-III have the names of the columns in lower case.
-
-    Yields:
-        Documents; an id is a note's ROW_ID or note_id, a category its CATEGORY, which MIMIC-IV's
-        note_type is read as.
-
-    Raises:
-        BadInput: a quote is broken or a row has a wrong length, with the line. No message contains
-            text of a note.
     """
     for where, note in _rows(path):
         if note.ISERROR:

@@ -39,11 +39,7 @@ class Seen:
         self._first: dict[str, tuple[bytes, str]] = {}
 
     def has(self, name: str, digest: bytes, place: str) -> bool:
-        """Whether the document was read before, here or at another place.
-
-        Raises:
-            BadInput: it is another document than the one that has this id.
-        """
+        """Whether the document was read before, here or at another place."""
         is_known = name in self._first
         first_digest, first_place = self._first.setdefault(name, (digest, place))
         if first_digest != digest:
@@ -68,11 +64,7 @@ class Reader:
     endings: tuple[str, ...]
 
     def __call__(self, path: Path, skipped: Counter[str]) -> Iterator[Document]:
-        """Read a file, or the files anywhere in a folder.
-
-        Raises:
-            BadInput: a file is broken or none is there to read, or two documents have one id.
-        """
+        """Read a file, or the files anywhere in a folder."""
         return self.read(self.list_files(path, skipped), skipped)
 
     def list_files(self, path: Path, skipped: Counter[str]) -> list[Path]:

@@ -91,10 +91,6 @@ def read_released(path: Path) -> pd.DataFrame:
     Returns:
         One row per row of the file, columns `pair_id, cui, label` (1 or 0), `category,
         original_cui, start, end`: the disease is `hypothesis[start:end]`; both are -1 in negatives.
-
-    Raises:
-        BadInput: a row is malformed; a positive's two CUIs differ or a negative's are the same; a
-            label contradicts the mark in the pair id; a negative's pair has no positive.
     """
     numbered = list(read_csv_records(path, ReleasedRow, GET))
     rows = pd.DataFrame([_released_row(where, row) for where, row in numbered], columns=COLUMNS)
@@ -147,14 +143,7 @@ def _released_row(where: str, row: ReleasedRow) -> tuple[object, ...]:
 
 
 def read_sheet(path: Path) -> pd.DataFrame:
-    """Read the rows of a filled-in sheet whose `keep` is yes, as positives.
-
-    Returns:
-        Columns as of `read_released`.
-
-    Raises:
-        BadInput: a row is malformed, or its `keep` is neither yes nor no.
-    """
+    """Read the rows of a filled-in sheet whose `keep` is yes, as positives."""
     positives = []
     for where, row in read_csv_rows(path, GET, needed=[*SHEET, KEEP], remedy=FRESH):
         if validate(where, row, Decision, "write yes or no").keep == "yes":

@@ -93,16 +93,7 @@ class Vectors:
 
 
 def read(path: Path, cache: Path) -> Vectors:
-    """Read `cui2vec_pretrained.csv`.
-
-    Args:
-        path: the CSV file.
-        cache: the folder of a converted copy, which is made again when the file changes.
-
-    Raises:
-        BadInput: the file is missing, a first column is not a CUI, a CUI occurs twice, a value is
-            not a number, a column is no dimension, or a vector is zero.
-    """
+    """Read `cui2vec_pretrained.csv`."""
     if not path.is_file():
         raise BadInput(path, "no such file", "get cui2vec_pretrained.csv and put it there")
     state = path.stat()

@@ -125,18 +125,7 @@ class TextClassifier:
         max_length: int,
         truncation: Truncation = "only_first",
     ) -> list[Text]:
-        """Tokenise texts with their labels.
-
-        Args:
-            texts: One list, or two for pairs.
-            labels: 0 or 1.
-            max_length: Tokens of a text or pair.
-            truncation: A longer pair loses the end of its first text, or with `longest_first` of
-                whichever is longer.
-
-        Raises:
-            BadInput: The second text leaves the first no room.
-        """
+        """Tokenise texts with their labels."""
         tokenizer, length = self.loaded.tokenizer, min(max_length, self.loaded.max_length)
         if len(texts) > 1 and truncation == "only_first":
             seconds = tokenizer(sorted(set(texts[1])), add_special_tokens=False)["input_ids"]
@@ -171,13 +160,6 @@ class TextClassifier:
         The head is the architecture's own and new. With a `probe` it is a layer on the mean state
         that starts as that probe, and both classes weigh the same, as they do in the probe. The
         same seed gives the same numbers on the same machine.
-
-        Args:
-            split: The texts.
-            recipe: How to train.
-            seed: Of the head, of dropout and of the batches.
-            probe: See above.
-            state: A file of a training with the same arguments, which continues from it.
 
         Returns:
             Probabilities of the positive class, [test], and the losses of each epoch.

@@ -41,20 +41,11 @@ class GoldLabel(Record):
 def read(mednli: Path, mediqa: Path, dropped: Counter[str] | None = None) -> pd.DataFrame:
     """Read all pairs of MedNLI and MEDIQA-NLI.
 
-    Args:
-        mednli: the folder of MedNLI's three files.
-        mediqa: the folder of MEDIQA-NLI's two files.
-        dropped: counts the pairs on which their annotators did not agree.
-
     Returns:
         Columns `pair_id, label, premise, hypothesis`; labels are entailment, neutral,
         contradiction.
 
     Pairs on which their annotators did not agree (label `-`) are left out.
-
-    Raises:
-        BadInput: a row is malformed (with file and line), a pair or its label occurs twice, or a
-            label is of a pair that is not there.
     """
     tables = [_rows(mednli / name, {}) for name in MEDNLI]
     labels = _read_labels(mediqa / MEDIQA_LABELS)

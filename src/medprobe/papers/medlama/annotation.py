@@ -70,13 +70,6 @@ def write(items: pd.DataFrame, name: str, raters: Sequence[str], data: Path) -> 
     """Write the folder `data/annotations/<name>`: the items, and an empty sheet per rater.
 
     A sheet does not show models, ranks or hits.
-
-    Returns:
-        The folder.
-
-    Raises:
-        BadInput: for an invalid or repeated name of a rater; the folder exists, since it can
-            contain finished ratings.
     """
     for rater in raters:
         if not rater.replace("-", "").isalnum() or raters.count(rater) > 1:
@@ -118,11 +111,7 @@ def _predictions(
 
 
 def _best(path: Path) -> pd.DataFrame:
-    """Read the best predictions of a table's main variant and first replicate.
-
-    Raises:
-        BadInput: The table does not list them.
-    """
+    """Read the best predictions of a table's main variant and first replicate."""
     table = read_table(path, ["variant", "replicate", "query_id", "rank", "prediction"])
     if lists_outranking(table):
         problem = "holds the names ahead of each query's answer, not its best names"
@@ -149,11 +138,7 @@ def _prompts(queries: pd.DataFrame, tables: Sequence[Path], size: int, seed: int
 
 
 def table_of(system: tuple[str, str], benchmark: str, predictions: Path) -> Path:
-    """Find the prediction table of a model and a method.
-
-    Raises:
-        BadInput: if there is no such table.
-    """
+    """Find the prediction table of a model and a method."""
     model, method = system
     path = predictions / model / method / f"{benchmark}.parquet"
     if not path.is_file():
@@ -174,16 +159,8 @@ def read_items(folder: Path) -> pd.DataFrame:
 def read_ratings(folder: Path, items: pd.DataFrame) -> pd.DataFrame:
     """Read all raters' ratings so far. Rows without a rating are left out.
 
-    Args:
-        folder: of the sheets.
-        items: the drawn items.
-
     Returns:
         One row per rating, columns `rater, item, rating`.
-
-    Raises:
-        BadInput: a sheet is a workbook, lacks a column, or has an unknown rating, an item twice, or
-            an item that was not drawn.
     """
     for path in sorted(folder.glob("[!.~]*")):
         if path.suffix in WORKBOOKS:  # or its ratings would be lost without a word

@@ -46,11 +46,7 @@ SENTENCES: Final = Path("data/sentences")
 
 
 def read_sentences(path: Path) -> list[str]:
-    """Read the lines of a set up to its last sentence; a blank one is empty.
-
-    Raises:
-        BadInput: the file is missing or is not UTF-8.
-    """
+    """Read the lines of a set up to its last sentence; a blank one is empty."""
     get = "put one sentence per line there"
     if not path.is_file():
         names = sorted(file.stem for file in path.parent.glob("*.txt"))
@@ -129,11 +125,7 @@ def make_pairs(
 
 
 def read_pairs(path: Path, mask: str, settings: RewireSettings, seed: str) -> list[tuple[str, str]]:
-    """Make the pairs of a sentence set.
-
-    Raises:
-        BadInput: as `read_sentences`, or there are fewer than two.
-    """
+    """Make the pairs of a sentence set."""
     pairs = make_pairs(read_sentences(path), mask, settings, seed)
     if len(pairs) < 2:
         raise BadInput(path, f"{len(pairs)} sentences long enough to cut, expected 2 or more")
@@ -228,18 +220,7 @@ class Rewiring:
     def train_until(
         self, last: int, on_step: Callable[[int, float], None] = lambda step, loss: None
     ) -> list[float]:
-        """Train until step `last`.
-
-        Args:
-            last: Counted from 1.
-            on_step: Called with each finished step and its loss.
-
-        Returns:
-            The losses of all steps so far.
-
-        Raises:
-            BadInput: The loss is not a number.
-        """
+        """Train until step `last`."""
         if (newest := newest_step(self.folder)) > len(self.losses):
             self._resume(self.folder / f"step-{newest}")
         self.model.model.train()
@@ -315,10 +296,6 @@ def token_capacity(model: Model, longest: Sequence[int]) -> int:
     """Return for how many tokens the free memory holds what a backward pass needs.
 
     It is measured by what the network keeps of one text in training.
-
-    Args:
-        model: An encoder.
-        longest: Token ids of the longest text.
     """
     storages: dict[int, int] = {weight.data_ptr(): 0 for weight in model.model.parameters()}
 
@@ -363,9 +340,6 @@ def add_gradients(model: Model, rows: Sequence[Sequence[int]], loss: Loss, capac
         rows: Token ids of each text; texts of similar length run together.
         loss: A function of the last layer's first state of each row, [rows, hidden].
         capacity: See `token_capacity`.
-
-    Returns:
-        The loss.
     """
 
     def states_of(batch: list[int]) -> torch.Tensor:

@@ -28,14 +28,7 @@ Chapters = Callable[[PageData], list[Chapter]]
 def list_runs(
     tables: Tables, chapters: Chapters, single: Sequence[PendingRun], params: Params
 ) -> list[PendingRun]:
-    """List the run, if data sets of the comparison were probed.
-
-    Args:
-        tables: makes all analyses.
-        chapters: draws them, from results with these tables.
-        single: the results of single models.
-        params: the content of params.yaml.
-    """
+    """List the run, if data sets of the comparison were probed."""
     names = sorted({result.benchmark for result in single})
     builders = {name: read_about(places.BENCHMARKS / name)["builder"] for name in names}
     members = {data.benchmark for data in data_sets(builders)}

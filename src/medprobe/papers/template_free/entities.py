@@ -77,10 +77,6 @@ def read_names(path: Path) -> list[str]:
 
     A file called `*.annotations.txt` is read as CHEMDNER's annotations: its distinct mentions,
     each in its most frequent spelling.
-
-    Raises:
-        BadInput: the list is missing or empty, a line is more than a name, or a name occurs twice
-            (with both lines).
     """
     names = _chemdner(path) if path.name.endswith(".annotations.txt") else _plain(path)
     if not names:

@@ -69,12 +69,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def read_records(path: Path) -> Iterator[Article | Book | Deletion]:
-    """Read the records of one file, in its order.
-
-    Raises:
-        BadInput: truncated or damaged gzip, XML that is not well formed, a record without a PMID,
-            or a date that does not exist; with the file and the record.
-    """
+    """Read the records of one file, in its order."""
     count = 0
     opener: Any = gzip.open if path.suffix == ".gz" else open
     try:

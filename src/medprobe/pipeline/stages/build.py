@@ -18,9 +18,6 @@ def build(name: str, params: Params, executor: Executor = in_this_process) -> No
 
     Writes `outputs/benchmarks/<name>/` (queries, candidates, further tables, statistics.csv) and
     the benchmark's metadata, `outputs/about/<name>.json`.
-
-    Raises:
-        BadInput: params.yaml has no such benchmark, or a source is missing or malformed.
     """
     builder = params.builder(name)
     benchmark = benchmarks.find(builder)

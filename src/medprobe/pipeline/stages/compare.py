@@ -34,14 +34,6 @@ def compare(
     The folder `out` gets `comparison.csv`, `significance.csv`, `statistics.csv`, further tables,
     `figures/*.svg`, `queries/*.html` and `index.html`. Reads metrics/scores, and the tests,
     predictions, benchmarks and models in outputs/. The same input gives the same bytes.
-
-    Args:
-        params: the content of params.yaml.
-        out: the report's folder.
-        executor: what makes chapters and query pages; of this machine.
-
-    Raises:
-        BadInput: there are no scores or no paired tests.
     """
     paths: dict[str, list[Path]] = {}
     for path in prediction_tables(places.PREDICTIONS, params):
@@ -85,15 +77,7 @@ def _write_tables(results: PageData, folder: Path) -> None:
 
 
 def read_results(params: Params, paths: Mapping[str, list[Path]]) -> PageData:
-    """Read the scores, the tests, and what is known of benchmarks and models.
-
-    Args:
-        params: the content of params.yaml.
-        paths: the prediction tables of each benchmark.
-
-    Raises:
-        BadInput: there are no scores or no paired tests.
-    """
+    """Read the scores, the tests, and what is known of benchmarks and models."""
     all_scores = comparison(places.SCORES)
     is_baseline = all_scores["model"] == BASELINE
     scores = all_scores[~is_baseline & all_scores["benchmark"].isin(paths)]
@@ -174,9 +158,6 @@ def with_names(scores: pd.DataFrame, benchmarks: Iterable[str], *, text: bool) -
         scores: a table of scores, columns `metrics.results.COMPARISON`.
         benchmarks: whose names are read.
         text: whether licensed text may be shown.
-
-    Returns:
-        The scores, sorted.
     """
     relations = scores["relation"].copy()
     for benchmark in benchmarks:

@@ -25,10 +25,6 @@ def fetch(name: str, params: Params, out: Path) -> None:
     is in the same folder, is merged into the weights. With `lower_case`, the tokenizer of the copy
     lower-cases. The folder of a plugin's model is copied whole, and a GGUF file becomes a
     checkpoint.
-
-    Raises:
-        BadInput: neither `fetch` nor `folders` names the model, its checkpoint cannot be used as
-            the model's kind, or the hub cannot be reached.
     """
     lower_case = name in params.lower_case
     kind = params.models.kind(name) if name in params.models.all() else None  # only in folders

@@ -54,17 +54,6 @@ def probe_model(
 
     Writes `outputs/predictions/<model>` and `outputs/runs/<model>`, and removes what params.yaml no
     longer names from them. If a result fails, all others are made nevertheless.
-
-    Args:
-        model: its name.
-        params: all of `params.yaml`.
-        method: by this one alone.
-        benchmark: on this one alone.
-        describe: says what is known of the origin of the model in a folder, for the records.
-
-    Raises:
-        BadInput: `params.yaml` names no such result, or a result failed.
-        ExceptionGroup: several failed.
     """
     named = params.results(model)
     chosen = [pair for pair in named if method in ("", pair[0]) and benchmark in ("", pair[1])]
@@ -205,19 +194,6 @@ def probe(
     Writes `outputs/predictions/<model>/<method>/<benchmark>.parquet` and next to it the method's
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
-
-    Args:
-        model: its name.
-        method: its name.
-        benchmark: its name.
-        params: all of `params.yaml`.
-        executor: what computes parts.
-        key: a hash of all that the result follows from. If all parts of the last result with this
-            key are there, no model is loaded.
-
-    Raises:
-        BadInput: as `prepare`; a server has another model now; a score is not a number (with the
-            query); the predictions lack a column of the method's SIDE_TABLES.
     """
     name, plugin = f"{model}/{method}/{benchmark}", methods.find(method)
     _, out, *notes = _files(model, method, benchmark)

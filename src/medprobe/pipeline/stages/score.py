@@ -64,10 +64,6 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
     benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
     -> metric -> value, low, high, n and, over replicates, std. Beside the models it has what is
     reached without looking at a subject, as the model `baseline`.
-
-    Raises:
-        BadInput: there are no predictions, or a prediction table has queries that its benchmark
-            lacks.
     """
     about = {path.stem: path for path in sorted(places.ABOUT.glob("*.json"))}
     metadata = {name: Metadata.read(about[name]) for name in about.keys() & params.benchmark_names}

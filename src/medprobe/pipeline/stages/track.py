@@ -40,13 +40,6 @@ def track(params: Params, *, required: bool = True) -> None:
     These are every prediction table that params.yaml names, each benchmark's paired tests, and the
     comparison of template-based and template-free data sets. The runs of other results are marked
     as gone. Writes `outputs/tracked.json`, the keys of all results that are logged, for DVC.
-
-    Args:
-        params: All of `params.yaml`.
-        required: Whether a store that cannot be used is an error, or costs one line only.
-
-    Raises:
-        NotLogged: The store cannot be used.
     """
     paths = prediction_tables(places.PREDICTIONS, params)
     single = comparisons.with_controls([runs.run_of_table(path, params) for path in paths])
@@ -75,11 +68,7 @@ def _table(model: str, method: str, benchmark: str) -> Path:
 
 
 def _log(title: str, results: Sequence[store.PendingRun]) -> None:
-    """Log results that the store does not have.
-
-    Raises:
-        NotLogged: The store cannot be used.
-    """
+    """Log results that the store does not have."""
     if not results:
         return
     client = store.connect()

@@ -25,9 +25,6 @@ def train(name: str, params: Params, out: Path) -> None:
     It starts from random weights or from the model that it continues. The folder also gets
     facts.csv: how often taught models have read each fact. A stopped training continues where it
     stopped.
-
-    Raises:
-        BadInput: there is no such recipe, corpus or model to continue.
     """
     settings, base = find_recipe(name, params)
     base_folder = places.MODELS / base if base else None

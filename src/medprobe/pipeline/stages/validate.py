@@ -30,10 +30,6 @@ def validate(name: str, params: Params) -> None:
 
     Writes `outputs/validation/<name>/` and `outputs/passed/<name>`. Failing rows are printed,
     without text of the data unless `track.text` of params.yaml allows it.
-
-    Raises:
-        BadInput: a critical check failed (the first one is named), or a suite is missing or
-            malformed.
     """
     passed = places.PASSED / name
     passed.unlink(missing_ok=True)
@@ -78,24 +74,7 @@ def run_gate(
     published: dict[str, str],
     rows: dict[str, str],
 ) -> None:
-    """Check tables against suites, and write the result.
-
-    Args:
-        name: of what is checked, in messages.
-        suites: the folder of the suites.
-        needed: tables that must have a suite.
-        tables: by name.
-        files: of the tables, for messages.
-        settings: for parameters of suites.
-        params: the content of params.yaml.
-        out: the folder of the result.
-        passed: the file that is written if no critical check fails.
-        published: of each source, whether it is as its publisher released it.
-        rows: file and line of rows in their source, by their ids, as far as they are known.
-
-    Raises:
-        BadInput: a critical check failed, or a suite is missing or malformed.
-    """
+    """Check tables against suites, and write the result."""
     loaded = load(suites, needed, settings)
     reports = gate.run(loaded, tables, text=params.track.text, places=rows)
     success = all(report["success"] for report in reports)

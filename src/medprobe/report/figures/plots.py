@@ -59,15 +59,6 @@ def intervals(
 
     Each value of the column `by` has a line, each of `series` a colour, and what `chance` reaches
     is a dotted line.
-
-    Args:
-        rows: with the columns value, low, high.
-        by: a column of words.
-        series: a column of names.
-        label: of the axis of values.
-        percent: are values shares, to be shown in per cent?
-        order: all names that there may be, so that each looks the same in several drawings.
-        chance: a value, or None where there is none.
     """
     rows = _scaled(rows, percent)
     looks = _looks(rows[series], order)
@@ -139,14 +130,6 @@ def curves(
     """A line for each value of `series` over the column `x`, its intervals as a band.
 
     Points without an interval have no band.
-
-    Args:
-        rows: with the columns value, low, high.
-        x: a column of numbers, or of words, which keep the order of the rows.
-        series: a column of names.
-        labels: of x and y.
-        percent: are values shares, to be shown in per cent?
-        order: all names that there may be, so that each looks the same in several drawings.
     """
     words = not pd.api.types.is_numeric_dtype(rows[x])
     ticks = list(dict.fromkeys(rows[x])) if words else []
@@ -183,14 +166,6 @@ def points(
     """Draw one point per row with its name next to it, a colour for each series.
 
     `x` has a logarithmic scale.
-
-    Args:
-        rows: with the columns that the other arguments name.
-        x: a column of numbers above 0.
-        y: a column of numbers.
-        series: a column of names, which are in the legend.
-        labels: of both axes.
-        name: a column with the name of each point.
     """
     from matplotlib.ticker import LogLocator
 

@@ -58,13 +58,6 @@ STYLE: Any = {
 def drawing(height: float) -> Iterator[tuple[Any, Callable[..., str]]]:
     """Begin a drawing: yield matplotlib's axes, and a function that finishes it as SVG.
 
-    Args:
-        height: of the axes in inches, without the legend.
-
-    Yields:
-        `axes`, and `finish(values)`, where `values` has a text for each mark of each series (see
-        `compact`).
-
     Example:
         >>> with drawing(2.8) as (axes, finish):
         ...     _ = axes.plot([1, 2], [30, 50], "o", gid="values: taught")

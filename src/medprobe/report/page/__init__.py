@@ -177,15 +177,7 @@ def write_page(
     folder: Path,
     executor: Executor = in_this_process,
 ) -> None:
-    """Write `index.html`, `figures/*.svg`, and the script with the provenance.
-
-    Args:
-        results: what the page shows.
-        state: facts about the whole page, such as its commit.
-        runs: how results were made: by benchmark, a table with one row per result.
-        folder: is made.
-        executor: what makes the chapters.
-    """
+    """Write `index.html`, `figures/*.svg`, and the script with the provenance."""
     page_chapters = chapters(results, executor)
     page = render(results, page_chapters)
     svgs = drawings(part for chapter in page_chapters for part in chapter.parts)
@@ -236,13 +228,7 @@ def collect_provenance(tables: Iterable[Path]) -> pd.DataFrame:
 
 
 def provenance_script(state: Sequence[str], results: Mapping[str, pd.DataFrame]) -> str:
-    """Write the script that the page opens.
-
-    Args:
-        state: facts about the whole page, such as its commit.
-        results: by benchmark, a table with one row per result; a column with one value moves to the
-            caption.
-    """
+    """Write the script that the page opens."""
     tables = {name: asdict(table_of(table, CAPTION)) for name, table in results.items()}
     content = {"state": [*state], "results": tables}
     return f"showProvenance({json.dumps(content, ensure_ascii=False, allow_nan=False)});\n"

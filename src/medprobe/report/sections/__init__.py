@@ -146,11 +146,7 @@ def draw_result(result: SingleResult) -> dict[str, str]:
 
 
 def find_sections() -> list[Section]:
-    """Return all sections in their order on the page.
-
-    Raises:
-        BadInput: a plugin's file is broken.
-    """
+    """Return all sections in their order on the page."""
     return _load(tuple(find_plugins("sections").values()))
 
 

@@ -77,10 +77,6 @@ def pairs(results: PageData, benchmark: str) -> pd.DataFrame:
 
     Methods are judged by the benchmark's main metric; those that do not have it, by what stands for
     their scorer; and by those of RANKED that they have.
-
-    Returns:
-        A table with columns PAIRS, of macro means over the benchmark's first subset; without rows
-        for a benchmark that is not of the sample world.
     """
     if not results.benchmarks[benchmark].invented:
         return pd.DataFrame(columns=PAIRS)

@@ -75,15 +75,7 @@ def _numbers(score: Any, printed: float, spread: float | None, data: str) -> lis
 def data_note(
     results: PageData, number: Any, paper: Paper, table: PublishedTable, models: Sequence[str] = ()
 ) -> str:
-    """Say whether a number is over what the paper's is: as many queries, and the same relations.
-
-    Args:
-        results: The rows that the number is a mean over are among them.
-        number: A row of the comparison, `relation` a mean or a relation.
-        paper: It prints the number.
-        table: Where it prints it.
-        models: Those that the number is a mean over, if it is one.
-    """
+    """Say whether a number is over what the paper's is: as many queries, and the same relations."""
     if results.benchmarks[number.benchmark].invented:
         return INVENTED
     keys = {name: getattr(number, name) for name in ("model", "subset", "method", "metric")}

@@ -164,10 +164,6 @@ class Answering(Method):
         is; one that is none has the prediction "". Columns `text` and `unanswered` say what was
         written, and why it is no answer. Free answers are compared by the benchmark's rule and by
         that of BioLAMA's evaluator, which ignores case, punctuation and articles.
-
-        Raises:
-            BadInput: a prompt does not have exactly one slot or is longer than the model's window;
-                there are fewer facts than shots; or the tokenizer has no chat template.
         """
         template, shots, _, form = pass_.split("-")
         prompts = self._prompts(task, template == "chat", int(shots))

@@ -117,9 +117,6 @@ class Judgment(Method):
 
         The wrong one is the first answer of another query (`exchange_answers`). Queries that no
         other can exchange answers with are left out, and so are relations without any.
-
-        Raises:
-            BadInput: a statement does not fit into the model's window.
         """
         wrong = exchange_answers(task, self.seed)
         if not any(wrong):
@@ -204,13 +201,6 @@ def exchange_answers(task: Task, seed: int) -> list[str | None]:
     whatever it thinks of the answers, judges exactly one half right. Two queries can exchange
     answers of one type that are wrong for any name of the other's subject; those with the most
     frequent answers choose first, and among their partners the seed draws.
-
-    Args:
-        task: of one relation, with all that is true of it in its table `FACTS`.
-        seed: of the draw.
-
-    Returns:
-        A wrong answer for each query; None for one that is left without a partner.
     """
     types = dict(zip(task.candidates["name"], task.candidates["type"], strict=True))
     right = _right_answers(task)

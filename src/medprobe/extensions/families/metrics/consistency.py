@@ -89,11 +89,6 @@ class Consistency(Scorer):
 def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
     """One row per variant, replicate and query of a family, with its first answer.
 
-    Args:
-        predictions: a prediction table.
-        benchmark: the benchmark's folder.
-        scoring: the clusters.
-
     Returns:
         Columns `variant, replicate, query_id, family_id, wording, name_kind, subject, subset,
         relation, cluster, answer`, `first` (what distinguishes the first answer) and `hit` (0 or
@@ -125,11 +120,7 @@ def first_answers(predictions: pd.DataFrame, queries: pd.DataFrame, rule: str) -
 
 
 def by_family(members: pd.DataFrame) -> pd.DataFrame:
-    """The numbers of each family, one row per variant, replicate and family.
-
-    Args:
-        members: as `read_members` gives them.
-    """
+    """The numbers of each family, one row per variant, replicate and family."""
     groups = members.groupby(FAMILY, sort=True)
     equal, pairs = _agreement(members, FAMILY), _pairs(groups.size())
     rows = groups[ABOUT].first()
@@ -147,11 +138,7 @@ def by_family(members: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_change(members: pd.DataFrame) -> pd.DataFrame:
-    """The consistency of each family over its pairs by what they differ in.
-
-    Args:
-        members: as `read_members` gives them.
-    """
+    """The consistency of each family over its pairs by what they differ in."""
     groups = members.groupby(FAMILY, sort=True)
     about = groups[ABOUT].first()
     equal = {"all": _agreement(members, FAMILY)}
@@ -174,9 +161,6 @@ def by_column(members: pd.DataFrame) -> pd.DataFrame:
 
     A query is compared with that of its family which differs from it in the wording alone, or in
     the name alone, and has the original one.
-
-    Args:
-        members: as `read_members` gives them.
     """
     tables = []
     for column, part, shared in (
@@ -204,10 +188,6 @@ def change_tests(columns: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """Test whether a wording or kind of name changes accuracy, within families.
 
     The paired test is that between systems (`metrics.statistics`). Replicates are averaged.
-
-    Args:
-        columns: as `by_column` gives them.
-        scoring: the confidence.
 
     Returns:
         Columns `variant, subset, n` (families), `acc_at_1_change_p` and `acc_at_1_change_p_holm`,

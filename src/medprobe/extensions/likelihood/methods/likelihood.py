@@ -271,12 +271,7 @@ class Likelihood(Method):
 def _fill_and_locate(
     model: Model, prompt: str, label: str, names: Sequence[str], scope: str
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """Fill the prompt with each name, and find the tokens to score.
-
-    Returns:
-        The token ids of each filled prompt; and, for each of its tokens to score, the position and
-        the word. Special tokens are not scored.
-    """
+    """Fill the prompt with each name, and find the tokens to score."""
     before, after = split_prompt(prompt, label)
     texts = [before + name + after for name in names]
     encoded = model.tokenizer(texts, return_offsets_mapping=True, verbose=False)

@@ -43,11 +43,7 @@ UNLIMITED: Final = 1_000_000_000  # tokens of a window, which the server itself 
 
 
 def open_server(folder: Path) -> "Served":
-    """Return the backend of a model's folder; its connection is that of params.yaml.
-
-    Raises:
-        BadInput: params.yaml has no such server, or names another model than that of the record.
-    """
+    """Return the backend of a model's folder; its connection is that of params.yaml."""
     record, servers = read_record(folder), SERVERS.of(load_params())
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
@@ -106,11 +102,7 @@ class Served:
 
     @cached_property
     def text_model(self) -> Model:
-        """The model's tokenizer as a model without a network.
-
-        Raises:
-            BadInput: params.yaml does not say where its tokenizer is.
-        """
+        """The model's tokenizer as a model without a network."""
         folder = self.client.params.tokenizer
         if folder is None:
             problem = "texts are scored by token ids, and nothing says where its tokenizer is"
@@ -169,9 +161,6 @@ class Served:
 
         A word that is not among them has the log-probability of the last of them, which is an upper
         bound.
-
-        Raises:
-            BadInput: None of the words is among them.
         """
         self.require("top_logprobs", "the probability of a word")
         extra: Body = {"max_tokens": 1, "temperature": 0.0, **top_logprobs_body(self.kind)}
@@ -228,11 +217,7 @@ class Served:
         return rankings
 
     def echo(self, rows: Sequence[Sequence[int]], where: Sequence[str]) -> Iterator[list[float]]:
-        """Yield for each row of token ids the log-probability of each; of the first it is 0.
-
-        Raises:
-            BadInput: The server leaves numbers out.
-        """
+        """Yield for each row of token ids the log-probability of each; of the first it is 0."""
         bodies = [echo_body(row) for row in rows]
         answers = self.client.post_all("completions", bodies)
         for row, answer, label in zip(rows, answers, where, strict=True):
@@ -307,9 +292,6 @@ def read_text(answer: Body, kind: ModelKind, where: str) -> tuple[str, bool]:
 
     It is "" where the server refuses to answer or fails in the midst of it, and where it parts
     thoughts from an answer that they leave no room for.
-
-    Raises:
-        BadInput: It is not an answer of this kind of model.
     """
     choice = nested(answer, "choices", 0)
     text = read_choice(choice)[1]

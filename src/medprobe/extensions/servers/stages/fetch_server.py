@@ -40,9 +40,6 @@ def fetch_server(name: str, params: Params, out: Path) -> None:
 
     A fingerprint that is there already stays as it is if the server still has its model. Otherwise
     a text of it that nearly ties with another would make all results stale.
-
-    Raises:
-        BadInput: `servers` does not name the model, or the server cannot be used.
     """
     servers = SERVERS.of(params)
     if name not in servers:

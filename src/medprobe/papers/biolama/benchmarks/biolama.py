@@ -60,9 +60,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build queries from the test triples, and candidates from all objects' labels, by source.
 
     A triple none of whose objects has a name is left out, and counted.
-
-    Raises:
-        BadInput: a missing file, a relation without a template, an unknown relation.
     """
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in biolama.SPLITS}
     read: list[counts.CountRow] = []

@@ -43,12 +43,7 @@ class Settings(context.ContextSettings):
 def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
-    """Build the steps of all contexts, of BioLAMA's triples.
-
-    Raises:
-        BadInput: sources that cannot be used, a relation that is in no source or has no template,
-            and where no document gives a context.
-    """
+    """Build the steps of all contexts, of BioLAMA's triples."""
     dropped: Counter[str] = Counter()
     folder, chosen = data / "biolama", (settings.sources, settings.relations)
     relations = biolama.read_relations(folder, *chosen, "context_biolama")

@@ -92,10 +92,6 @@ class RankChange(Method):
         """Divide a benchmark by subset and relation.
 
         The candidates of a task are those whose `type` is the relation, or all if there are none.
-
-        Raises:
-            BadInput: the control is asked for, and the queries do not say what their context shows;
-                or decoding is asked of a model that fills no masks.
         """
         if DECODING in self.settings.rankings and self.kind == "causal":
             problem = "decoding fills masks, and this model has none"

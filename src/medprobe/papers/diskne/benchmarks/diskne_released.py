@@ -56,11 +56,7 @@ class Settings(DiskneSettings):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build the examples, and a split for each disease that has enough positives.
-
-    Raises:
-        BadInput: sources that are missing or amiss.
-    """
+    """Build the examples, and a split for each disease that has enough positives."""
     pairs, read = read_pairs(data)
     rows = _annotated(data / "diskne", settings)
     read += counts.by_name("diskne", "annotations", rows["kind"])

@@ -97,25 +97,12 @@ def find_released_files(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Read a released file's rows, each value as text.
-
-    Raises:
-        BadInput: a column is missing, a line is not UTF-8, or the number of rows is not the one in
-            the file's name.
-    """
+    """Read a released file's rows, each value as text."""
     return pd.DataFrame([row for _, row in _rows(path)], columns=COLUMNS, dtype=str)
 
 
 def read_queries(path: Path, relation: str) -> pd.DataFrame:
-    """Read a released file as queries; its joined fields and lengths are checked.
-
-    Returns:
-        Columns relation, subject_id, subject, answers and answer_ids (lists, aligned), avg_match,
-        avg_rouge_l, and place, the file and line.
-
-    Raises:
-        BadInput: a row contradicts itself, or has another relation.
-    """
+    """Read a released file as queries; its joined fields and lengths are checked."""
     queries = []
     for where, fields in _rows(path):
         row = validate(where, fields, ReleasedQuery)
@@ -156,9 +143,6 @@ def build(data: Path, settings: MedlamaSettings, seed: int) -> BenchmarkTables:
     """Build the queries of the released files, in their order.
 
     They are samples already, and drawn from only where fewer are asked for.
-
-    Raises:
-        BadInput: none of the relations is there, or a file is amiss.
     """
     folder = data / "medlama"
     full, _ = find_released_files(folder)

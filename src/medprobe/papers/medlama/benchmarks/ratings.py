@@ -51,9 +51,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     `rated`.
 
     A sheet that is not finished counts as far as it is.
-
-    Raises:
-        BadInput: a sheet that is amiss, and where no sheet holds any rating.
     """
     folder, source = data / settings.sheets, settings.sheets.as_posix()
     drawn = read_items(folder)

@@ -123,9 +123,6 @@ class Contrastive(Method):
         `<set>/<setting>-<value>` and `<set>/<setting>-<value>/step-<n>` are a value of a sweep, and
         `original` is the model before rewiring. A checkpoint outside outputs/models was not rewired
         and has `original` alone. Sets that are not meant for the model are left out.
-
-        Raises:
-            BadInput: the model was not rewired on a set, or has no checkpoint of the chosen step.
         """
         main_passes: list[str] = []
         further_passes: list[str] = []
@@ -179,12 +176,7 @@ class Contrastive(Method):
         return ""
 
     def predict(self, task: Task, pass_: str) -> pd.DataFrame:
-        """Return the k nearest names of each query.
-
-        Raises:
-            BadInput: `answers` are to be ranked and no candidate has that type, or a prompt would
-                be cut before its slot or subject.
-        """
+        """Return the k nearest names of each query."""
         replicate, variant = self._split_pass(pass_)
         model = self._model(pass_)
         layers = self._layers(model, variant)

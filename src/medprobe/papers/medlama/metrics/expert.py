@@ -104,12 +104,7 @@ class Evaluation:
 
 
 def folders(benchmark: Path, names: Iterable[str]) -> list[Path]:
-    """List the folders that hold ratings of a benchmark.
-
-    Args:
-        benchmark: The folder of the benchmark; those of ratings are in the same folder.
-        names: Of the benchmarks that hold ratings, of this or of others.
-    """
+    """List the folders that hold ratings of a benchmark."""
     tables = [benchmark.parent / name / "ratings.parquet" for name in sorted(names)]
     return [
         path.parent

@@ -58,9 +58,6 @@ def rewire(
     the folder stays empty and the losses have no rows. With `swept`, a setting has its value in a
     sweep, and the outputs are called `<set>+<setting>-<value>`. They are empty too where the model
     has fewer layers than a sweep's value of `layers`.
-
-    Raises:
-        BadInput: as `rewire_folder`, or a setting is invalid.
     """
     set_params = SENTENCE_SETS.of(params).get(sentence_set, SentenceSet())
     choices = REWIRE.of(params) | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
@@ -114,10 +111,6 @@ def rewire_folder(
     Writes the folder `target` of rewired checkpoints with their settings, and the CSV file
     `losses`, the loss of each step. Finished steps are kept in outputs/parts, so that a stopped run
     continues with the next step.
-
-    Raises:
-        BadInput: the sentence set is missing or too small, or the model has no mask token or no
-            encoder.
     """
     draw_seed = f"{seed} {sentences.stem}"  # so that draws differ between sets
     code = code_key("core", "engine", "papers/medlama", version=VERSION)

@@ -17,9 +17,6 @@ def validate_sentences(name: str, params: Params) -> None:
     """Check a sentence set against `expectations/sentences/lines.json`, and as `check` does.
 
     Writes `outputs/validation/sentences/<name>/`.
-
-    Raises:
-        BadInput: as `validate` or `check_sentences`.
     """
     out = places.VALIDATION / "sentences" / name
     passed = out / "passed"

@@ -25,20 +25,7 @@ def analyses(
     *,
     parameters: Mapping[str, int] | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Compute all analyses.
-
-    Args:
-        comparison: all scores, as `metrics.results.comparison` reads them.
-        predictions: the folder of prediction tables.
-        benchmarks: the folder of benchmarks.
-        builders: each benchmark's builder.
-        params: names the results; `track.text` says whether names of entities, which may be
-            licensed, are kept.
-        parameters: the number of parameters of each model whose checkpoint is known.
-
-    Returns:
-        Tables by name, without the empty ones.
-    """
+    """Compute all analyses."""
     sets = data_sets(builders)
     models = params.models.all()
 

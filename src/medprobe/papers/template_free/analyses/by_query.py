@@ -91,13 +91,7 @@ def read_tables(
 
 
 def paired(difference: np.ndarray, cluster: np.ndarray, params: Params) -> dict[str, float]:
-    """A mean difference over queries, its interval and its p; clusters are drawn whole.
-
-    Args:
-        difference: of each query.
-        cluster: of each query, a number from 0.
-        params: the settings of intervals.
-    """
+    """A mean difference over queries, its interval and its p; clusters are drawn whole."""
     test = paired_test(
         difference,
         np.ones(len(difference)),

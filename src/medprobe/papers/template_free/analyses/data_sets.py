@@ -24,9 +24,6 @@ def cut_off(models: Models, folder: Path, probed: list[str]) -> pd.DataFrame:
         `model, trained_until, cut_off, verdict`; empty where `folder` holds no LIPID. The verdict
         is `unseen` where training ended at the cut-off or before it, `may be read` where it ended
         later, `unknown` where params.yaml does not say.
-
-    Raises:
-        BadInput: a `trained_until` is not a date.
     """
     path = folder / "queries.parquet"
     if not path.is_file():

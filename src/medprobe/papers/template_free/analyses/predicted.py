@@ -140,10 +140,6 @@ def correlate_variety(shares: pd.DataFrame, scores: pd.DataFrame, counted: Count
     """Correlate, over the models of a data set, accuracy with the variety of what they predict.
 
     "Models that do not do that often perform much better than those models that do" (section 5.4).
-
-    Returns:
-        `name, kind`, Spearman's `rho` of acc@1 and the share of queries with the favourite entity,
-        its `p`, and the number of models; only where these are five or more.
     """
     from scipy.stats import spearmanr
 

@@ -186,17 +186,7 @@ def _numbers(
 def describe_models(
     scores: pd.DataFrame, params: Params, parameters: Mapping[str, int], counted: Counted
 ) -> pd.DataFrame:
-    """List the models by size: group, number of parameters, and means over the data sets of a kind.
-
-    Args:
-        scores: as `scores.per_data_set` gives them.
-        params: has the groups.
-        parameters: of the models whose checkpoint is known.
-        counted: whether a model counts in means on a subset.
-
-    Returns:
-        One row per model: `model, group, parameters, kind, sets, acc_at_1` and `perplexity`.
-    """
+    """List the models by size: group, parameters, and means over the data sets of a kind."""
     if "acc_at_1" not in scores:
         return pd.DataFrame()
     group_of = {name: model.group or "" for name, model in params.models.all().items()}

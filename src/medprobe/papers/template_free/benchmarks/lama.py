@@ -114,9 +114,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
 
     The candidates of a set are the objects of all its facts, those of dropped ones too; parallel
     sets share them.
-
-    Raises:
-        BadInput: with the file and line for files that are not LAMA's.
     """
     folder = data / "lama"
     rule_counts = RuleCounts()

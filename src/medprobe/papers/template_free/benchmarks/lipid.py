@@ -71,11 +71,7 @@ class Settings(SentenceSettings):
 def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
-    """Build LIPID, one subset an entity list. Nothing is drawn.
-
-    Raises:
-        BadInput: broken files, empty lists, and names that are in a list twice.
-    """
+    """Build LIPID, one subset an entity list. Nothing is drawn."""
     lists = {subset: read_names(data / path) for subset, path in settings.entities.items()}
     dropped: Counter[str] = Counter()
     records: Counter[str] = Counter()
@@ -320,10 +316,6 @@ def keyword_pattern(keywords: Sequence[str], where: str = "word") -> re.Pattern[
     """Return the pattern that finds the first of these keywords in a sentence.
 
     A keyword with a capital letter occurs as it is written, any other one in any case.
-
-    Args:
-        keywords: such as `PAPER`.
-        where: keywords of letters occur as a whole `word`, or `anywhere`, within others too.
 
     >>> keyword_pattern(["we", "However"]).findall("WE saw; however, he went. However, it fell.")
     ['WE', 'However']

@@ -38,11 +38,7 @@ class LipidPrompt(Record):
 
 
 def read(path: Path) -> list[LipidPrompt]:
-    """Read the prompts of a JSON or JSONL file, in its order.
-
-    Raises:
-        BadInput: the file has no prompts, or a prompt has another format.
-    """
+    """Read the prompts of a JSON or JSONL file, in its order."""
     content = read_text(path, "run `medprobe import lipid` on LIPID.json").strip()
     if content.startswith("["):
         values = parse_json(path, content)
@@ -70,9 +66,6 @@ def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
     """Build both subsets in the file's order.
 
     Every prompt with one mask is a query, unless it is too long.
-
-    Raises:
-        BadInput: a file that is amiss.
     """
     prompts = pd.DataFrame([row.model_dump() for row in read(data / SOURCE)])
     texts, rule = prompts["prompt"], pd.Series("", prompts.index)

@@ -427,15 +427,7 @@ def _lipid(results: PageData) -> list[Part]:
 
 
 def _table(table: pd.DataFrame, formats: dict[str, str], caption: str = "", **heads: str) -> Table:
-    """Show a table of an analysis.
-
-    Args:
-        table: the analysis; an interval is shown with its value (EDGES), and a corrected p with the
-            difference that it is of.
-        formats: of columns of numbers; shares (SHARE) have their unit in the head.
-        caption: of the table.
-        **heads: what columns are called, where it is not their name.
-    """
+    """Show a table of an analysis."""
     titles = {name: entry.title for name, entry in catalog().items()}
     table = table.replace({"metric": titles}) if "metric" in table else table
     heads = {"name": "data set", "p_holm": "corrected p", **titles, **heads}

@@ -76,11 +76,7 @@ class Settings(ContextSettings):
 def build(
     data: Path, settings: Settings, seed: int, executor: Executor = in_this_process
 ) -> BenchmarkTables:
-    """Build the steps of all contexts, of facts of the UMLS.
-
-    Raises:
-        BadInput: sources that cannot be used, and where no document gives a context.
-    """
+    """Build the steps of all contexts, of facts of the UMLS."""
     dropped: Counter[str] = Counter()
     knowledge = load(data / "umls", settings.relations, dropped, obsolete=settings.obsolete)
     facts = counts.by_name("umls/MRREL.RRF", "facts", knowledge.facts["relation"])
@@ -98,20 +94,7 @@ def tables(
     dropped: Counter[str],
     read: list[counts.CountRow],
 ) -> BenchmarkTables:
-    """Build the steps of all contexts that resources give for what a knowledge base says.
-
-    Args:
-        data: the folder of the resources.
-        knowledge: the facts, names and prompts.
-        settings: of the resources.
-        seed: of every draw.
-        executor: what scans the resources.
-        dropped: what the reading of the knowledge left out, by rule.
-        read: how much was read for it.
-
-    Raises:
-        BadInput: a resource that cannot be used, and where no document gives a context.
-    """
+    """Build the steps of all contexts that resources give for what a knowledge base says."""
     indexes = {
         name: open_index(
             name, resource, data, knowledge.terms, INDEXES, seed=seed, executor=executor

@@ -57,10 +57,6 @@ def load(
 
     What the types leave out is counted in `dropped`, by rule, and so are facts that their
     vocabulary has withdrawn, which are read with `obsolete` only.
-
-    Raises:
-        BadInput: a prompt without its two slots, for a semantic type that no concept has, and for a
-            relation of which no fact is left.
     """
     for relation, declaration in relations.items():
         if declaration.prompt.count(SUBJECT) != 1 or declaration.prompt.count(SLOT) != 1:

@@ -107,12 +107,7 @@ class Settings(DiskneSettings):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build the examples, and a split for each disease that has enough positives.
-
-    Raises:
-        BadInput: sources that are missing or amiss, and where nobody has annotated yet: the sheet
-            to fill in is then written to `outputs/annotation/diskne.csv`, by MRSTY.RRF too.
-    """
+    """Build the examples, and a split for each disease that has enough positives."""
     pairs, read = read_pairs(data)
     if not (data / SHEET).is_file():
         sheet = candidates(pairs, data / "umls", settings.diseases)

@@ -110,10 +110,6 @@ def with_texts(
 
     Two of the released ids are the text of a premise. They mean the pair that is entailed by it,
     and are left out where no such pair exists.
-
-    Raises:
-        BadInput: a span is outside the hypothesis, or a pair is missing and `unknown_pairs` is
-            `error`.
     """
     rows = _by_premise(rows, pairs)
     texts = pairs.rename(columns={"hypothesis": "full_hypothesis"}).drop(columns="label")

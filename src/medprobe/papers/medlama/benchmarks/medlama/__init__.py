@@ -55,11 +55,7 @@ class Settings(MedlamaSettings):
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
-    """Build the queries of a UMLS release, drawn by relation.
-
-    Raises:
-        BadInput: a source is missing or amiss, or a relation has no query.
-    """
+    """Build the queries of a UMLS release, drawn by relation."""
     triples, read = _triples(data / "umls", settings)
     read = counts.lines(data, *METADATA.sources) + read
     read += counts.by_name("umls/MRREL.RRF", "triples", triples["relation"].sort())

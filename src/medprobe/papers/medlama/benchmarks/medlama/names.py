@@ -60,15 +60,6 @@ def read_names(
 
     A name that MRCONSO also gives to another concept is ambiguous, whatever its case, and left out.
     A brand and its ingredient count as one concept.
-
-    Args:
-        umls: the folder of the RRF files.
-        subjects: one row per query, `query_id, subject_id, subject`.
-        settings: which kinds of names, and how many.
-
-    Returns:
-        The names of each query's subject, by the query's id, without its own name; and how many
-        ambiguous names were left out.
     """
     if not settings.subjects:
         return {}, 0

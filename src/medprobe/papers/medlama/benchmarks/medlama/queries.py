@@ -94,9 +94,6 @@ def tables(
     also get `avg_match` and `avg_rouge_l`, how much of the answers the subject gives away. `read`
     says how much was read of the sources. Where families are asked, `read_names` gives further
     names of the subjects of `full`, by query, and how much it read.
-
-    Raises:
-        BadInput: a relation has no query.
     """
     if settings.natural_names:
         names = all_queries["subject"] + "\n" + all_queries["answers"].map("\n".join)
