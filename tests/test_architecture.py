@@ -15,6 +15,8 @@ WORDS: Final = {
     *("averaged", "chat", "classifier", "cluster", "context", "families", "results"),
     *("sentences", "sweeps", "unanswered"),
 }
+# What a plugin of a kind may import of the gate and the command line.
+REGISTERS: Final = {("medprobe.gate.checks", "expectations"), ("medprobe.cli.group", "commands")}
 RULE: Final = "biolama"  # also the name of a rule for equal answers, from its evaluator
 
 
@@ -69,6 +71,17 @@ def folder_of(module: str) -> str:
 def test_a_folder_imports_the_kernel_and_what_the_document_says_that_it_needs() -> None:
     pairs = {(folder_of(module), folder_of(target)) for module, target in imports()}
     assert {pair for pair in pairs if pair[1] and pair[0] != pair[1]} == {*declared_needs()}
+
+
+def test_a_folder_imports_of_the_gate_and_the_command_line_what_registers_its_own() -> None:
+    wrong = [
+        f"{module} imports {target}"
+        for module, target in imports()
+        if folder_of(module)
+        and room(target) in {"gate", "cli"}
+        and not {(target, part) for part in module.split(".")} & REGISTERS
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def strings(tree: ast.Module) -> list[str]:

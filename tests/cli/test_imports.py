@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.plugins import find_plugins
+from medprobe.sources.releases import import_files
 
 RELEASES = [*find_plugins("imports")]
 PLUGIN = """
 import pandas as pd
-from medprobe.cli.imports import Release
+from medprobe.sources.releases import Release
 from medprobe.core.errors import BadInput
 
 def find(path):

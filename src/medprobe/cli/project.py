@@ -49,7 +49,7 @@ class Imports(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Return the command that imports a release."""
-        from medprobe.cli.imports import find_plugin, import_files
+        from medprobe.sources.releases import find_plugin, import_files
 
         module = load_module(find_plugin(cmd_name))
         path = click.Argument(["path"], type=click.Path(path_type=Path))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers.jsonl import write_lines
-from medprobe.cli.imports import import_files
+from medprobe.sources.releases import import_files
 
 
 def biolama(folder: Path) -> Path:

@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from helpers import FolderOf
 from helpers.needed import SECTIONS
 from medprobe.cli import main
-from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.pipeline.doctor import Source, list_sources
+from medprobe.sources.releases import import_files
 
 HEADER = "pair_id,CUI,label,category,original_cui,start_index,end_index\n"
 

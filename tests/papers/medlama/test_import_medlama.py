@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from helpers import FolderOf
-from medprobe.cli.imports import import_files
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.pipeline.doctor import list_sources, missing_sources
+from medprobe.sources.releases import import_files
 from papers.medlama.released_files import released
 from pipeline.test_doctor import sources
 

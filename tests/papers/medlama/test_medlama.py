@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import FolderOf, gate_helpers
-from medprobe.cli.imports import import_files
 from medprobe.core import params
 from medprobe.core.benchmark_statistics import statistics, token_statistics
 from medprobe.core.errors import BadInput
@@ -28,6 +27,7 @@ from medprobe.papers.medlama.benchmarks.medlama.queries import (
     rouge_l_package,
     rouge_l_released,
 )
+from medprobe.sources.releases import import_files
 
 SEVEN = (
     "associated_morphology_of",

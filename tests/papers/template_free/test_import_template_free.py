@@ -8,7 +8,7 @@ from helpers import FolderOf
 from helpers.jsonl import write_lines
 from helpers.project import Project
 from helpers.released_project import begun, gate_rows
-from medprobe.cli.imports import import_files
+from medprobe.sources.releases import import_files
 
 
 def lama(folder: Path) -> Path:

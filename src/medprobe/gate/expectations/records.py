@@ -1,10 +1,9 @@
 """Identifiers that a program changed; and BioLAMA's and LAMA's facts and prompts, read again.
 
-This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
+This module shares nothing with the readers of the builders, so that a mistake of theirs cannot hide
 itself.
 """
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +13,9 @@ from typing import Any, Final
 import pandas as pd
 
 from medprobe.core import places
-from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
-from medprobe.gate import umls
 from medprobe.gate.checks import row_check, says
+from medprobe.sources import reread
 
 CHANGED: Final = re.compile(
     r"nan|NaN|None|null|NULL|N/A|<NA>|#.*[!?]|#N/A|#{2,}|[+-]?\d+(?:\.\d+)?[Ee][+-]?\d+"
@@ -68,8 +66,8 @@ def expect_names_to_be_in_umls(rows: pd.DataFrame) -> list[bool]:
         for row in rows.to_dict("records")
     ]
     cuis = {cui for of_row in pairs for cui, _ in of_row}
-    read = umls.read_names(umls.MRCONSO, cuis, {}, "the gate reads names again")
-    known = {(fields[umls.CUI], fields[umls.STR]) for fields in read}
+    read = reread.read_names(reread.MRCONSO, cuis, {}, "the gate reads names again")
+    known = {(fields[reread.CUI], fields[reread.STR]) for fields in read}
     return [of_row <= known for of_row in pairs]
 
 
@@ -105,7 +103,7 @@ def expect_facts_to_be_in_records(
     records: dict[str, list[SourceLine]] = defaultdict(list)
     wordings = defaultdict(set, {relation: {text} for relation, text in templates.items()})
     wanted = set(ids)
-    for path, line in read_records(places.DATA, files):
+    for path, line in reread.read_records(places.DATA, files):
         if "template" in line:
             wordings[line["relation"]].add(line["template"])
         for key in IDS:
@@ -152,15 +150,3 @@ def _flat(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _flat(item)
-
-
-def read_records(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The objects of the files of JSON lines, with their files."""
-    paths = sorted(data.glob(files))
-    if not paths:
-        raise BadInput(data / files, "no such file", "the gate reads a sample of facts again")
-    for path in paths:
-        with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            for line in lines:
-                if line.strip():
-                    yield path, json.loads(line)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.gate.checks import Context, row_check, says
-from medprobe.gate.expectations.records import read_records
+from medprobe.sources.reread import read_records
 
 FILES: Final = "biolama/*/triples_processed/*/*.jsonl"
 

@@ -16,8 +16,8 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
 from medprobe.gate.checks import Context, row_check, says, value_check
-from medprobe.gate.umls import CUI, ENGLISH, MRCONSO, PREFERRED, STR, read_names
 from medprobe.papers.diskne.leaks import plain
+from medprobe.sources.reread import CUI, ENGLISH, MRCONSO, PREFERRED, STR, read_names
 
 ARTICLE = r"(?i)\ban? \[X\]"  # before a disease
 

@@ -10,8 +10,8 @@ import pandas as pd
 from sklearn.feature_extraction.text import CountVectorizer
 
 from medprobe.gate.checks import Context, row_check, says
-from medprobe.gate.umls import CUI, ENGLISH, MRCONSO, STR, read_names
 from medprobe.papers.diskne.leaks import NAMED, NEARLY, find_leaks, plain
+from medprobe.sources.reread import CUI, ENGLISH, MRCONSO, STR, read_names
 
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
 FEWEST = 8  # words of a premise that can be a near copy

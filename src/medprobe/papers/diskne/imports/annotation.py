@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.cli.imports import Release
 from medprobe.core.errors import BadInput
 from medprobe.papers.diskne.annotation import oddities, read_released
+from medprobe.sources.releases import Release
 
 BRINGS = "diskne/DisknE_*_annotation.csv"
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from medprobe.core import places
 from medprobe.gate.checks import row_check, says
-from medprobe.gate.umls import (
+from medprobe.sources.reread import (
     AUI,
     CUI,
     MRCONSO,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.papers.medlama.benchmarks import medlama_released as medlama
 from medprobe.papers.medlama.benchmarks.medlama.queries import RELATIONS, hardness
+from medprobe.sources.releases import Release, folders, require_single
 
 BRINGS = "medlama"
 

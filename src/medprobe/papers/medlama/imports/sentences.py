@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
 from medprobe.papers.medlama.rewiring import read_sentences
+from medprobe.sources.releases import Release, folders
 
 BRINGS = "sentences"
 

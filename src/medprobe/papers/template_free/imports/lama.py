@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.cli.imports import Release, folders, require_single
 from medprobe.core.errors import BadInput
 from medprobe.papers.template_free import lama
+from medprobe.sources.releases import Release, folders, require_single
 
 BRINGS = "lama"
 

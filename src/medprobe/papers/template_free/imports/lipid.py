@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from medprobe.cli.imports import Release, folders
 from medprobe.core.errors import BadInput
 from medprobe.papers.template_free.benchmarks import lipid_released
+from medprobe.sources.releases import Release, folders
 
 BRINGS = "lipid"
 

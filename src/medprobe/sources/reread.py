@@ -1,13 +1,14 @@
-"""UMLS's files, as the gate reads them again.
+"""UMLS's files and JSON lines, as the gate reads them again.
 
-This module shares nothing with the readers of `sources`, so that a mistake of theirs cannot hide
-itself. Source: UMLS Reference Manual, tables MRCONSO and MRSTY.
+This module shares nothing with the builders' readers beside it, so that a mistake of theirs cannot
+hide itself. Source: UMLS Reference Manual, tables MRCONSO and MRSTY.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -46,3 +47,15 @@ def read_lines(path: Path, why: str) -> Iterator[str]:
         raise BadInput(path, "no such file", why)
     with path.open(encoding="utf-8", newline="\n") as lines:
         yield from lines
+
+
+def read_records(data: Path, files: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The objects of the files of JSON lines, with their files."""
+    paths = sorted(data.glob(files))
+    if not paths:
+        raise BadInput(data / files, "no such file", "the gate reads a sample of facts again")
+    for path in paths:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            for line in lines:
+                if line.strip():
+                    yield path, json.loads(line)
