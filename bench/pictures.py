@@ -1,9 +1,9 @@
 """All pictures of the documents, taken in a headless browser (see `browser.py`):
 
-python -m bench.pictures ../drugs ../results
+python -m bench.pictures ../drugs
 
-They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, of
-the project in ../drugs that docs/tutorial.md makes, and of that in ../results of docs/results.md.
+They are of the page in reports/ after `medprobe repro`, of two runs compared in MLflow's pages, and
+of the project in ../drugs that docs/tutorial.md makes.
 """
 
 import json
@@ -33,6 +33,7 @@ RUNS: Final = ("taught · mask_average", "untaught · mask_average")  # on medla
 PATIENCE: Final = 180  # seconds for MLflow to start, and to draw
 View = tuple[str, int, int, bool, str]  # address, width, height, dark, element to wait for
 VIEWS: Final[dict[str, View]] = {
+    "leaderboard": ("index.html", 1280, 800, False, "#board .matrix"),
     "phone": (
         *("index.html#leaderboard?models=taught,untaught", 390, 844, True),
         "#board .matrix",
@@ -44,10 +45,6 @@ TUTORIAL: Final[dict[str, View]] = {
         *("reports/queries/drugs.html#show=only-a&query=may_treat/vosandamide", 1280, 900, False),
         "#query table",
     ),
-}
-
-RESULTS: Final[dict[str, View]] = {
-    "results": ("reports/index.html", 1280, 800, False, "#board .matrix")
 }
 
 
@@ -117,13 +114,10 @@ def main() -> None:
     """Take all pictures."""
     if reason := find_missing():
         sys.exit(f"no browser: {reason}")
-    if len(sys.argv) != 3:
-        sys.exit(
-            "expected: python -m bench.pictures TUTORIAL RESULTS, the projects of two documents"
-        )
+    if len(sys.argv) != 2:
+        sys.exit("expected: python -m bench.pictures TUTORIAL, the project of docs/tutorial.md")
     of_page(REPORTS, VIEWS)
     of_page(Path(sys.argv[1]), TUTORIAL)
-    of_page(Path(sys.argv[2]), RESULTS)
     of_mlflow()
 
 
