@@ -15,7 +15,7 @@ from mlflow import MlflowClient
 from helpers.project import ROOT, Project
 from medprobe.cli import main
 
-COMPARING = ("score", "significance", "track", "compare")
+COMPARING = ("score", "track", "compare")
 COMPUTING = ("train", "rewire", "build")  # a model is probed again, from parts where there are
 
 

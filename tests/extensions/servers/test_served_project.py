@@ -70,7 +70,6 @@ def test_the_example_of_the_guide(
     with serving(checkpoint) as (url, served):
         project = make_project(tmp_path / "home", checkpoint, url)
         run, works = project.run, project.works
-        works("medprobe", "pipeline")
 
         # A stopped stage goes on from its finished parts. The relation `prevents` comes first.
         served.refuses = "treats"

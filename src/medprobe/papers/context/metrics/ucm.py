@@ -19,8 +19,8 @@ import pandas as pd
 from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.splits import TIMES, bins, times_read
 from medprobe.metrics.summary import DIGITS, read_queries
-from medprobe.papers.context.benchmarks.context.steps import RANDOM
 from medprobe.papers.context.rank_changes import (
+    RANDOM,
     TRIPLE,
     by_triple,
     change_table,

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
+from medprobe.papers.context.rank_changes import RANDOM
 from medprobe.papers.context.texts import Document
 
 ContextKind = Literal["real", "knowledge-only", "knowledge-sorted", "knowledge-random"]
@@ -24,9 +25,8 @@ CONTEXT_KINDS: Final[tuple[ContextKind, ...]] = (
     "real",
     "knowledge-only",
     "knowledge-sorted",
-    "knowledge-random",
+    RANDOM,
 )
-RANDOM: Final = CONTEXT_KINDS[-1]
 
 
 class Mention(NamedTuple):
