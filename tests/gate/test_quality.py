@@ -109,6 +109,17 @@ def test_text_of_the_data_is_shown_only_where_it_may_be(
     assert "row 3, c-full" in messages[0]
 
 
+TEXTS = {"name", "subject", "prompt", "answers", "text", "premise", "hypothesis", "evidence"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "expectations").rglob("*.json")), ids=str)
+def test_no_suite_names_its_rows_by_their_text(path: Path) -> None:
+    columns = {*json.loads(path.read_text()).get("row_id", [])}
+    if path.stem == "sources":  # whose names are those of files and relations
+        columns -= {"name"}
+    assert not columns & TEXTS
+
+
 def test_a_failing_gate_leaves_no_verdict_of_before(tmp_path: Path) -> None:
     passed = tmp_path / "outputs/passed/drugs"
     assert run(tmp_path, GOOD, candidates())["success"]

@@ -306,6 +306,13 @@ def test_a_scorer_is_found_by_its_name_alone() -> None:
         find("accurcy")
 
 
+def test_scorers_need_no_library_of_builders() -> None:
+    code = "import sys; from medprobe import metrics; metrics.catalog(); print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert not {"polars", "ahocorasick", "great_expectations", "mlflow", "dvc"} & {*loaded}
+
+
 @pytest.mark.parametrize(
     "content", ["", "a,b\n1,2\n", f"{HEAD}C1,r,C2,many\n", f"{HEAD}é,r,C2,1\n"]
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -27,7 +29,7 @@ from medprobe.core.places import (
     SWEEPS,
 )
 from medprobe.core.places import MAIN as MAIN_RESULTS
-from medprobe.core.tables import read_predictions, read_table, write_predictions
+from medprobe.core.tables import BenchmarkTables, read_predictions, read_table, write_predictions
 from medprobe.metrics import Evaluated, Scoring
 from medprobe.metrics.accuracy import SCORER
 from medprobe.metrics.results import (
@@ -153,6 +155,20 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     assert {*paired["variant"]} == {"", "original"}  # no steps of a sweep
     expected = expected.reset_index(drop=True)[[*paired]]
     pd.testing.assert_frame_equal(paired.sort_values(keys, ignore_index=True), expected)
+
+
+def test_two_facts_have_values_and_no_intervals() -> None:
+    folder = BENCHMARKS / "made_up"
+    tables = BenchmarkTables.read(folder)
+    replace(tables, queries=tables.queries[:2]).write(folder)
+    for path in PREDICTIONS.rglob("*.parquet"):
+        table = pq.read_table(path)
+        asked = pc.is_in(table["query_id"], pa.array(tables.queries["query_id"][:2]))
+        pq.write_table(table.filter(asked), path)
+    score(PARAMS)
+    found = json.loads(MAIN_RESULTS.read_text())["made_up"]["taught"]
+    assert found["acc_at_1"] == 1.0
+    assert "acc_at_1_low" not in found
 
 
 def test_the_summary_holds_a_number_a_result() -> None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -236,7 +237,7 @@ def comparison(folder: Path = SCORES) -> pd.DataFrame:
         for row in to_rows(json.loads(path.read_text("utf-8")), path.parent.name, path.stem)
     ]
     table = pd.DataFrame(rows, columns=COMPARISON)
-    table[COMPARISON[6:]] = table[COMPARISON[6:]].astype(float)  # no value: NaN, also in all rows
+    table[COMPARISON[6:]] = table[COMPARISON[6:]].astype(float)
     return table.sort_values(COMPARISON[:6], ignore_index=True)
 
 
@@ -251,7 +252,7 @@ def to_rows(content: dict[str, Scores], model: str, method: str) -> Iterator[tup
                 for relation, by_metric in relations.items():
                     for metric, numbers in by_metric.items():
                         keys = (benchmark, subset, relation, model, name, metric)
-                        yield (*keys, *map(numbers.get, ("value", "low", "high", "n", "std")))
+                        yield (*keys, *(numbers.get(name, nan) for name in COMPARISON[6:]))
 
 
 def select(rows: pd.DataFrame, **values: str) -> pd.DataFrame:

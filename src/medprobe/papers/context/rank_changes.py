@@ -16,7 +16,6 @@ import pandas as pd
 
 from medprobe.metrics.resampling import means_of_sums, resampled_interval, resampled_sums
 
-RANDOM: Final = "knowledge-random"  # the kind of a context of drawn entities
 SHARES: Final = ["understand", "confuse", "misunderstand"]
 SERIES: Final = ["rc_target", "rc_added", "rc_correct", "rc_incorrect"]
 TRIPLE: Final = ["relation", "subject_id", "fact_id"]

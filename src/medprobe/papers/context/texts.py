@@ -10,6 +10,7 @@ from typing import Final
 from medprobe.core.errors import BadInput, quote
 from medprobe.sources.records import Name, Record, read_json_records, read_text
 
+RANDOM: Final = "knowledge-random"  # the kind of a context whose parts are drawn
 GET: Final = "put the resource there or correct its path"
 
 

@@ -230,7 +230,7 @@ def _describe_main(
             content.setdefault(benchmark, {})[row.model] = {
                 "method": row.method,
                 "subset": row.subset,
-                **{name: x for name, x in numbers.items() if pd.notna(x) and math.isfinite(x)},
+                **{name: x for name, x in numbers.items() if math.isfinite(x)},
             }
     return content
 

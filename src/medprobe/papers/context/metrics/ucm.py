@@ -20,7 +20,6 @@ from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.splits import TIMES, bins, times_read
 from medprobe.metrics.summary import DIGITS, read_queries
 from medprobe.papers.context.rank_changes import (
-    RANDOM,
     TRIPLE,
     by_triple,
     change_table,
@@ -29,6 +28,7 @@ from medprobe.papers.context.rank_changes import (
     shares,
     weigh,
 )
+from medprobe.papers.context.texts import RANDOM
 
 BINS: Final = {  # columns of the queries
     "objects": (0, 1, 3, 5, 10, 50),  # correct objects of a subject: large N-M relations

@@ -17,8 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import SLOT
-from medprobe.papers.context.rank_changes import RANDOM
-from medprobe.papers.context.texts import Document
+from medprobe.papers.context.texts import RANDOM, Document
 
 ContextKind = Literal["real", "knowledge-only", "knowledge-sorted", "knowledge-random"]
 CONTEXT_KINDS: Final[tuple[ContextKind, ...]] = (
