@@ -21,9 +21,12 @@ from dvc.repo import Repo
 from helpers import ROOT
 from helpers.project import NEEDED, NEEDED_SECTIONS
 from medprobe import benchmarks, methods
+from medprobe.core.code import own_code
 from medprobe.core.params import MODEL_KINDS, find_settings
+from medprobe.core.plugins import ROOT as PACKAGE_ROOT
 from medprobe.core.plugins import find_plugins
 from medprobe.gate.suites import folders
+from medprobe.pipeline.probing import CODE
 
 SRC = "src/medprobe"
 BLOCKS = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -83,6 +86,16 @@ def test_what_a_method_reads_and_runs_is_named_for_each_kind_of_model() -> None:
             assert {"seed", f"methods.{kind}", *method.PARAMS} <= {*BLOCKS[block]["params"]}
             for path in code(stage, plugins[name].module, aside=("sources",)):
                 assert is_named(path, block), f"{block} does not name {path}, of {name}"
+
+
+def test_what_a_method_runs_is_in_the_key_of_its_results() -> None:
+    for name, plugin in find_plugins("methods").items():
+        own = [f"{SRC}/{path.relative_to(PACKAGE_ROOT)}" for path in own_code(plugin)]
+        rooms = [*own, *(f"{SRC}/{room}" for room in CODE)]
+        for path in code(plugin.module, aside=("sources",)):
+            file = f"{path}/__init__.py" if (ROOT / path).is_dir() else path
+            hashed = any(file == room or file.startswith(f"{room}/") for room in rooms)
+            assert hashed, f"{name}: an edit of {file} leaves its results as they are"
 
 
 def test_a_section_of_params_that_is_left_out_is_empty_in_dvc_yaml() -> None:

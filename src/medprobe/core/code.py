@@ -39,15 +39,18 @@ def own_code(plugin: Plugin) -> list[Path]:
     """List the folders and files that are a plugin's own, none of another installed package.
 
     A plugin of the kernel is a file or a folder; that of a paper has the paper's folder, that of an
-    extension those of all extensions, which use each other. A project's plugins share the files
-    directly in `plugins/`.
+    extension those of all extensions, which use each other, and the metrics, whose control they
+    draw. A project's plugins share the files directly in `plugins/`.
     """
     own = plugin.path.parent if plugin.path.name == "__init__.py" else plugin.path
     if plugin.is_outside:
         return [own, *sorted(PLUGINS.glob("*.py"))] if plugin.file else []
     place, *below = plugin.path.relative_to(ROOT).parts
-    wider = {"papers": ROOT / place / below[0], "extensions": ROOT / place}
-    return [wider.get(place, own)]
+    wider = {
+        "papers": [ROOT / place / below[0]],
+        "extensions": [ROOT / place, ROOT / "metrics"],
+    }
+    return wider.get(place, [own])
 
 
 def is_scratch(file: Path) -> bool:
