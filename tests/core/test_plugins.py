@@ -280,10 +280,11 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
     def works(*command: str) -> str:
         return project.works(*command, **installed)
 
-    with (project.folder / "dvc.yaml").open("a") as file:
-        for builder in ("side_effects", "lab_effects"):
-            file.write(project.run("medprobe", "check", **installed).stdout.partition("Error")[0])
-            assert f"build-{builder}:" in (project.folder / "dvc.yaml").read_text()
+    for builder in ("side_effects", "lab_effects"):
+        block = project.run("medprobe", "check", **installed).stdout.partition("Error")[0]
+        assert f"build-{builder}:" in block
+        with (project.folder / "dvc.yaml").open("a") as file:
+            file.write(block)
     works("dvc", "repro", "compare")
     assert "params.yaml is valid" in works("medprobe", "doctor")
     doctor = json.loads(works("medprobe", "doctor", "--json"))

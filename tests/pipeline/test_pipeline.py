@@ -38,14 +38,18 @@ def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project:
     assert set(models["model"]) == {"taught", "untaught"}
     summary = json.loads((project.folder / "metrics/summary.json").read_text())
     page = html.parse(project.folder / "reports/index.html")
-    numbers = page.xpath("//h3[@id='leaderboard/all-of-these-numbers']/following::table")[0]
-    lines = {tuple(cell.text for cell in line[:2]): line for line in numbers.iter("tr")}
+    board = json.loads(page.xpath("string(//script[@id='board-data'])"))
+    places = {model["name"]: place for place, model in enumerate(board["models"])}
+    columns = {column["name"]: column for column in board["benchmarks"]}
     client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
     experiments = {item.name: item.experiment_id for item in client.search_experiments()}
     for row in models.itertuples():
         value = pytest.approx(row.value, abs=1e-6)
         assert summary[row.benchmark][row.model][row.method_name] == value
-        assert float(lines[row.benchmark, row.model][2].get("data-sort")) == value
+        column = columns[row.benchmark]
+        shown = row.value * (100 if column["share"] else 1)
+        cell = column["cells"][places[row.model]]
+        assert cell["value"] == pytest.approx(shown, abs=0.051)  # a digit after the point
         named = f"attributes.run_name = '{row.model} · {row.method_name}'"
         [run] = client.search_runs([experiments[row.benchmark]], named)
         assert run.data.metrics[f"main_{row.metric}"] == value
