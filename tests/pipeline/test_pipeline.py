@@ -52,7 +52,7 @@ def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project:
         assert cell["value"] == pytest.approx(shown, abs=0.051)  # a digit after the point
         named = f"attributes.run_name = '{row.model} · {row.method_name}'"
         [run] = client.search_runs([experiments[row.benchmark]], named)
-        assert run.data.metrics[f"main_{row.metric}"] == value
+        assert run.data.metrics[row.metric] == value
 
 
 def test_a_second_run_does_nothing(project: Project) -> None:

@@ -45,7 +45,7 @@ def test_a_perplexity_is_not_taken_for_the_best_accuracy(
     places.ABOUT.mkdir(parents=True)
     Metadata("facts", "", "", (), "acc_at_1").write(places.ABOUT / "facts.json")
     content = means(monkeypatch, VALUES | COSTS)
-    assert content.metrics == {"main_facts": 0.4}
+    assert content.metrics == {"facts/acc_at_1": 0.4}
     assert content.params["facts.method"] == "mask_average"
     assert content.files["means.csv"].count("\n") == 4
     places.MAIN.unlink()

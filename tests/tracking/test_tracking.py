@@ -91,13 +91,13 @@ def test_results_are_logged_once() -> None:
     assert len(runs()) == 2
     assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
     metrics = results["taught · contrastive"].data.metrics
-    assert metrics["main_acc_at_1"] == 0.75
-    assert metrics["more_low"] < 0.75 < metrics["more_high"]
+    assert metrics["acc_at_1"] == 0.75
+    assert metrics["acc_at_1_low"] < 0.75 < metrics["acc_at_1_high"]
     statistics = pd.read_csv(next(Path("mlruns").rglob("statistics.csv")))
     assert statistics.set_index(["subset", "metric"])["value"]["full", "queries"] == 20
     parts = {run.info.run_name: run.data for run in runs(role="part")}
     part = parts["taught · contrastive · original · set-1"]
-    assert part.metrics["main_acc_at_1"] == 0.5
+    assert part.metrics["acc_at_1"] == 0.5
     assert part.params["variant"] == "original"
 
 
@@ -106,7 +106,7 @@ def test_metrics_are_found_without_quotes_and_name_their_data() -> None:
     client = connect()
     experiment = client.get_experiment_by_name("made_up")
     assert "Made-up facts" in experiment.tags["mlflow.note.content"]
-    query = "metrics.main_acc_at_1 > 0.7 and metrics.more_low > 0"
+    query = "metrics.acc_at_1 > 0.7 and metrics.acc_at_1_low > 0"
     [run] = client.search_runs([experiment.experiment_id], query)
     assert run.data.tags["model"] == "taught"
     data = {entry.dataset.name: entry.dataset for entry in run.inputs.dataset_inputs}
@@ -119,21 +119,8 @@ def test_metrics_are_found_without_quotes_and_name_their_data() -> None:
         for item in client.search_logged_models([experiment.experiment_id])
         if item.name == "taught"
     ]
-    measured = {metric.key: metric for metric in model.metrics}["main_acc_at_1"]
+    measured = {metric.key: metric for metric in model.metrics}["acc_at_1"]
     assert (measured.dataset_name, measured.dataset_digest) == (benchmark.name, benchmark.digest)
-
-
-@pytest.mark.usefixtures("in_project")
-def test_the_main_metric_sorts_first_among_a_few() -> None:
-    """After its difference to the control, where a run has one."""
-    for run in [*runs(), *runs(role="part")]:
-        names = sorted(run.data.metrics, key=str.casefold)
-        is_result = run.data.tags["medprobe.role"] == "result"
-        first = [*(["above_shuffled"] if is_result else []), "main_acc_at_1"]
-        assert names[: len(first)] == first
-        headlines = [name for name in names if not name.startswith("series/")]
-        assert (5 if is_result else 4) <= len(headlines) <= 10
-    assert not [name for test in paired_tests() for name in test.data.metrics if name < "main"]
 
 
 def states() -> dict[str, str]:
@@ -228,7 +215,7 @@ def test_addresses_open_the_runs_with_the_headlines_as_columns() -> None:
     )
     names = ["taught · contrastive", "untaught · contrastive", "all · paired-tests"]
     assert [run.info.run_name for run in listing] == names
-    assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`main_acc_at_1`"
+    assert view["orderByKey"] == view["selectedColumns"][0] == "metrics.`acc_at_1`"
     assert not view["orderByAsc"]
 
 
@@ -303,7 +290,7 @@ def test_a_checkpoint_is_a_model_of_mlflow() -> None:
     (used,) = client.get_run(by_model()["taught"].info.run_id).inputs.model_inputs
     assert used.model_id == models["taught"].model_id
     measured = {metric.key: metric.value for metric in models["taught"].metrics}
-    assert measured["main_acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
+    assert measured["acc_at_1"] in (0.75, 0.5)  # of the run, or of a part of it
 
 
 @pytest.mark.usefixtures("in_project")
@@ -427,7 +414,7 @@ def test_a_model_has_a_run_over_all_benchmarks() -> None:
     assert "main result" in experiment.tags["mlflow.note.content"]
     every = client.search_runs([experiment.experiment_id])
     assert {run.info.run_name: run.data.metrics for run in every} == {
-        f"{model} · all": {"main_made_up": by_model()[model].data.metrics["main_acc_at_1"]}
+        f"{model} · all": {"main_made_up": by_model()[model].data.metrics["acc_at_1"]}
         for model in ("taught", "untaught")
     } | {f"baseline · {name}": {"main_made_up": 0.2} for name in ("letters", "majority")}
     [own] = [run for run in every if run.info.run_name == "taught · all"]

@@ -24,14 +24,14 @@ from medprobe.metrics.significance import MAIN as MAIN_RESULTS
 from medprobe.metrics.significance import SIGNIFICANCE, read_tests
 from medprobe.report.sections import find_sections
 from medprobe.tracking import runs
-from medprobe.tracking.headlines import MAIN, main_variant, select_means, word
+from medprobe.tracking.headlines import legal, main_variant, select_means
 from medprobe.tracking.store import Content, PendingRun
 
 EVERY: Final = "all benchmarks"  # an experiment
 ABOUT_EVERY: Final = (
-    "A run for each model. `main_<benchmark>` is the mean over relations of the benchmark's main "
-    "metric, of the model's main result: the method follows from its kind and params.yaml. A model "
-    "has none where no method gave it that metric. `means.csv` has all methods. The runs "
+    "A run for each model. `<benchmark>/<metric>` is the mean over relations of the benchmark's "
+    "main metric, of the model's main result: the method follows from its kind and params.yaml. A "
+    "model has none where no method gave it that metric. `means.csv` has all methods. The runs "
     "`baseline · majority` and `baseline · letters` are reached without a model."
 )
 ABOUT_BASELINES: Final = {
@@ -69,12 +69,15 @@ def results(single: Sequence[PendingRun], params: Params) -> list[PendingRun]:
 def _baseline(baseline: str) -> dict[str, float]:
     """A baseline of each benchmark that has it, as a model's values of `_means`."""
     summary = _read_json(places.SUMMARY)
-    by_benchmark = {name: models.get(BASELINE, {}) for name, models in summary.items()}
     return {
-        word(f"{MAIN}{name}"): values[baseline]
-        for name, values in by_benchmark.items()
-        if baseline in values
+        legal(f"{name}/{_metric(name)}"): models[BASELINE][baseline]
+        for name, models in summary.items()
+        if baseline in models.get(BASELINE, {})
     }
+
+
+def _metric(benchmark: str) -> str:
+    return Metadata.read(places.ABOUT / f"{benchmark}.json").primary_metric
 
 
 def _means(model: str, results: Sequence[PendingRun], params: Params) -> Content:
@@ -91,9 +94,9 @@ def _means(model: str, results: Sequence[PendingRun], params: Params) -> Content
     settings: dict[str, Any] = {}
     for benchmark, by_model in _read_json(places.MAIN).items():
         if numbers := by_model.get(model):
-            metric = Metadata.read(places.ABOUT / f"{benchmark}.json").primary_metric
+            metric = _metric(benchmark)
             if metric in numbers:
-                values[word(f"{MAIN}{benchmark}")] = float(numbers[metric])
+                values[legal(f"{benchmark}/{metric}")] = float(numbers[metric])
                 about = {"method": numbers["method"], "metric": metric, "subset": numbers["subset"]}
                 settings |= {f"{benchmark}.{name}": value for name, value in about.items()}
     note = f"The main result of the model **{model}** on each benchmark."

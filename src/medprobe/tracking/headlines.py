@@ -1,12 +1,8 @@
-"""The few numbers of a result that become MLflow metrics, and the note that describes a run.
+"""The numbers of a result as MLflow's metrics, and the note that describes a run.
 
-MLflow sorts metrics by name: first `main_…`, the benchmark's main metric, then `more_…`, other
-numbers, then `series/…`, the metric by step. All numbers are in scores.csv. Names of headlines are
-words of one piece, so that a search needs no quotes, and differ in what a column's head shows.
+A metric has its name of the catalogue; one on another subset than the main has the subset before
+it, as in `hard/acc_at_1`.
 """
-
-import re
-from typing import Final
 
 import pandas as pd
 
@@ -20,13 +16,6 @@ from medprobe.metrics.results import (
     subsets,
     sweep,
 )
-from medprobe.report.sections import find_sections
-
-MAIN: Final = "main_"
-MORE: Final = "more_"
-LIMIT: Final = 10  # metrics of a run
-WIDTH: Final = 12  # characters of a name that a column's head shows
-CHECKS: Final = ("_tied", "_by_answer")  # end accuracies counted otherwise
 
 
 def main_variant(rows: pd.DataFrame) -> str:
@@ -36,42 +25,16 @@ def main_variant(rows: pd.DataFrame) -> str:
 
 
 def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[str, float]:
-    """Select at most LIMIT numbers of a variant's rows, the most important first.
-
-    With `edges`, the main number has its interval, from `more_low` to `more_high`. A name that a
-    column's head shows as one before it is left out.
-
-    Returns:
-        `main_<metric>`, the mean over relations on the main subset; `more_on_<subset>`, the same on
-        other subsets; `more_<name>`, the headlines of sections, such as `more_trust_auroc`;
-        `more_<metric>`, other metrics on the main subset; acc@k is `more_at_<k>`.
-    """
+    """A variant's metrics over whole subsets; with `edges`, their intervals too."""
     means = select_means(rows)
-    if means.empty:
-        return {}
-    metric = primary_metric(means, metadata)
-    main_subset, *other_subsets = subsets(means, metadata)
-    on_main = select(means, subset=main_subset).set_index("metric")
-    by_subset = select(means, metric=metric).set_index("subset")["value"]
-    main = f"{MAIN}{metric}"
-    values = {main: on_main.loc[metric, "value"]}
-    if edges:
-        values |= {f"{MORE}{edge}": on_main.loc[metric, edge] for edge in ("low", "high")}
-    values |= {
-        f"{MORE}on_{subset}": by_subset[subset] for subset in other_subsets if subset in by_subset
-    }
-    for section in find_sections():
-        numbers = section.headlines(rows, main_subset, means)
-        values |= {f"{MORE}{name}": value for name, value in numbers.items()}
-    for name in catalog():
-        if name in on_main.index and name != metric and not name.endswith(CHECKS):
-            values[f"{MORE}{name.removeprefix('acc_')}"] = on_main.loc[name, "value"]
-    shown: dict[str, tuple[str, float]] = {}  # by what a column's head shows
-    for key, value in values.items():
-        if pd.notna(value):
-            name = word(key)
-            shown.setdefault(name[:WIDTH], (name, float(value)))
-    return dict([*shown.values()][:LIMIT])
+    main_subset = next(iter(subsets(means, metadata)), None)
+    values: dict[str, float] = {}
+    for row in means.to_dict("records"):
+        name = row["metric"] if row["subset"] == main_subset else f"{row['subset']}/{row['metric']}"
+        values[name] = row["value"]
+        if edges:
+            values |= {f"{name}_low": row["low"], f"{name}_high": row["high"]}
+    return {legal(name): float(value) for name, value in values.items() if pd.notna(value)}
 
 
 def select_means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -112,11 +75,6 @@ def note(rows: pd.DataFrame, metadata: Metadata, provenance: dict[str, str]) -> 
         text += "All numbers are in the artefact scores.csv."
     listing = "\n".join(f"- {name}: {value}" for name, value in provenance.items())
     return f"{text}\n\n{listing}\n"
-
-
-def word(name: str) -> str:
-    """Make a name a word of one piece, which a search needs no quotes for."""
-    return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def legal(name: str) -> str:

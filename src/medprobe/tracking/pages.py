@@ -1,4 +1,4 @@
-"""MLflow's own pages: served, and opened where the runs are, with the headlines as columns."""
+"""MLflow's own pages: served, and opened where the runs are, with the metrics as columns."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from medprobe.core.errors import BadInput
 from medprobe.metrics import catalog
-from medprobe.tracking.headlines import MAIN, MORE, word
+from medprobe.tracking.headlines import legal
 from medprobe.tracking.store import CURRENT
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 TESTED: Final = ("above_", "p_", "to_best")  # differences, and whether they are significant
+METRIC: Final = "metric"  # the tag of a run's main metric
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
 
 
@@ -51,20 +52,25 @@ def view(runs: "list[Run]") -> dict[str, object]:
     what the models know if there is one. More runs of LAMA may have a perplexity.
     """
     counts = Counter(name for run in runs for name in run.data.metrics)
-    names = sorted(name for name in counts if name.startswith((MAIN, MORE)))
+    # A result's run says in a tag which metric is its main one; a run over all benchmarks in
+    # parameters.
+    metrics = {
+        run.data.tags[METRIC]: run.data.tags[METRIC] for run in runs if METRIC in run.data.tags
+    }
+    metrics |= {
+        legal(f"{key.removesuffix(f'.{METRIC}')}/{metric}"): metric
+        for run in runs
+        for key, metric in run.data.params.items()
+        if key.endswith(f".{METRIC}")
+    }
+    names = sorted(name for name in counts if not name.startswith((*TESTED, "series/", "tests/")))
+    names = sorted(names, key=lambda name: not name.startswith(tuple(metrics)))
     names += sorted(name for name in counts if name.startswith(TESTED))
     columns = [f"metrics.`{name}`" for name in names]
     state: dict[str, object] = {"searchFilter": CURRENT, "selectedColumns": columns}
-    main_metrics = {name: name.removeprefix(MAIN) for name in names} | {
-        # runs over all benchmarks say in a parameter which metric theirs are
-        word(f"{MAIN}{key.removesuffix('.metric')}"): metric
-        for run in runs
-        for key, metric in run.data.params.items()
-        if key.endswith(".metric")
-    }
     better = {
         name: catalog()[metric].better
-        for name, metric in main_metrics.items()
+        for name, metric in metrics.items()
         if name in counts and metric in catalog()
     }
     if better:

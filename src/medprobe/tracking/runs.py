@@ -31,13 +31,20 @@ from medprobe.core.tables import (
     whole_table,
 )
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, cached, scores_key, swept_settings, to_rows
+from medprobe.metrics.results import (
+    COMPARISON,
+    cached,
+    primary_metric,
+    scores_key,
+    swept_settings,
+    to_rows,
+)
 from medprobe.report.benchmark_numbers import of_run
 from medprobe.report.sections import SingleResult, draw_result, find_sections
-from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note
+from medprobe.tracking.headlines import by_step, headlines, legal, main_variant, note, select_means
 from medprobe.tracking.store import Content, Dataset, PendingRun
 
-LAYOUT: Final = 6  # of what a run holds: another number logs all results again
+LAYOUT: Final = 7  # of what a run holds: another number logs all results again
 COLUMN_TYPES: Final = {"int64": "long", "double": "double", "bool": "boolean"}  # MLflow's words
 SAMPLES: Final = 20  # queries whose predictions are shown in a run
 UNTAGGED: Final = ("begin", "end", "key", "notes")  # of a result's record
@@ -114,7 +121,7 @@ def _content(path: Path, params: Params) -> Content:
     return Content(
         metrics=headlines(main, metadata, edges=True),
         params=settings,
-        tags=_tags(path, params, commit, origin, inputs),
+        tags=_tags(path, params, commit, origin, inputs) | _main_metric(main, metadata),
         children=_parts(path, metadata, scoring, scores),
         files={
             "scores.csv": csv_text(rows, "%.6g"),
@@ -177,6 +184,12 @@ def _tags(
     }
 
 
+def _main_metric(rows: pd.DataFrame, metadata: Metadata) -> dict[str, str]:
+    """The metric that runs are sorted by on MLflow's pages."""
+    means = select_means(rows)
+    return {} if means.empty else {"metric": primary_metric(means, metadata)}
+
+
 def _candidates(folder: Path) -> dict[str, str]:
     """The hash of each subset's candidates; results with the same one can be compared."""
     candidates = read_table(folder / "candidates.parquet", ["subset", "name"])
@@ -189,7 +202,7 @@ def _candidates(folder: Path) -> dict[str, str]:
 def _parts(
     path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores
 ) -> dict[str, Content]:
-    """The headlines of each variant and replicate, where there are several.
+    """The metrics of each variant and replicate, where there are several.
 
     `variant_scores` are the scores of the variants, which are those of the only replicate where
     there is one.

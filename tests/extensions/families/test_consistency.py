@@ -245,7 +245,7 @@ def test_scores_of_a_benchmark_with_families(tmp_path: Path) -> None:
     rows = list(to_rows({"toy": {"default": scores}}, "taught", "mask_average"))
     comparison = pd.DataFrame(rows, columns=COMPARISON)
     numbers = headlines(comparison, METADATA, edges=False)
-    assert numbers["more_consistency_families"] == 0.5
+    assert numbers["families/consistency"] == 0.5
     results = PageData(comparison, benchmarks={"toy": METADATA})
     text = "\n".join(line for block in section(results, "toy") for line in lines(block))
     assert "it answers 100.0 % of the facts right under at least one" in text

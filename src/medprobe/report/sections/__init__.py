@@ -115,8 +115,6 @@ class Section:
         series: numbers of one result by step, by name.
         runs: runs of MLflow over several results, from the results of single models
             (`tracking.store.PendingRun`).
-        headlines: numbers that a run in MLflow shows first, by name, from a variant's rows, the
-            name of the main subset, and the means over relations of whole subsets.
         layout: of the query pages, for benchmarks whose predictions are no rankings of names.
         cells: by scorer, how query pages of rankings show further predictions.
     """
@@ -130,9 +128,6 @@ class Section:
     inputs: Callable[[SingleResult], list[str]] = lambda result: []
     series: Callable[[SingleResult], Mapping[str, Steps]] = lambda result: {}
     runs: Callable[[Sequence[Any], Params], list[Any]] = lambda single, params: []
-    headlines: Callable[[pd.DataFrame, str, pd.DataFrame], Mapping[str, float]] = (
-        lambda rows, main_subset, means: {}
-    )
     layout: Layout | None = None
     cells: Mapping[str, Cells] = field(default_factory=dict)
 

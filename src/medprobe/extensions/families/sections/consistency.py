@@ -19,7 +19,6 @@ WHOLE: Final = (  # metrics of whole families
 )
 P: Final = "acc_at_1_change_p_holm"
 TITLE: Final = "The same fact in other words"
-HEADLINES: Final = ("consistency", "right_under_all")
 CHANGES: Final = {
     "change:wording": "wording alone",
     "change:name": "name alone",
@@ -140,10 +139,4 @@ def _table_of_system(rows: pd.DataFrame) -> Table:
     return Table(heads, body, BY_PART)
 
 
-def headlines(rows: pd.DataFrame, main_subset: str, means: pd.DataFrame) -> dict[str, float]:
-    """Agreement and rightness of whole families: `<metric>_<subset>`."""
-    whole = means[means["metric"].isin(HEADLINES)]
-    return {f"{row.metric}_{row.subset}": row.value for row in whole.itertuples()}
-
-
-SECTION = Section(20, section, headlines=headlines)
+SECTION = Section(20, section)
