@@ -188,7 +188,7 @@ def test_baselines_are_runs_and_the_distance_to_the_best_a_column(store: Path) -
     view = json.loads(every.tags["mlflow.sharedViewState.medprobe"])
     order = [f"{view['orderByKey']} DESC"]
     listing = client.search_runs([every.experiment_id], view["searchFilter"], order_by=order)
-    assert [(run.info.run_name, run.data.metrics["main_made_up"]) for run in listing] == [
+    assert [(run.info.run_name, run.data.metrics["made_up/acc_at_1"]) for run in listing] == [
         ("taught · all", pytest.approx(0.75)),
         ("baseline · letters", 0.3),
         ("baseline · majority", 0.2),
@@ -414,9 +414,9 @@ def test_a_model_has_a_run_over_all_benchmarks() -> None:
     assert "main result" in experiment.tags["mlflow.note.content"]
     every = client.search_runs([experiment.experiment_id])
     assert {run.info.run_name: run.data.metrics for run in every} == {
-        f"{model} · all": {"main_made_up": by_model()[model].data.metrics["acc_at_1"]}
+        f"{model} · all": {"made_up/acc_at_1": by_model()[model].data.metrics["acc_at_1"]}
         for model in ("taught", "untaught")
-    } | {f"baseline · {name}": {"main_made_up": 0.2} for name in ("letters", "majority")}
+    } | {f"baseline · {name}": {"made_up/acc_at_1": 0.2} for name in ("letters", "majority")}
     [own] = [run for run in every if run.info.run_name == "taught · all"]
     assert own.data.params["made_up.method"] == "contrastive"
     [table, _] = [pd.read_csv(path) for path in Path("mlruns").rglob("means.csv")]

@@ -251,15 +251,15 @@ def test_a_result_is_logged_with_its_curves(out: Path) -> None:
     runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
     parent = runs["tiny · classifier"]
     logged = parent.data.metrics
-    assert "main_f1" in logged and "more_low" not in logged  # of two diseases
+    assert "f1" in logged and "f1_low" not in logged  # of two diseases
     assert not any("asthma" in name for name in logged)
     parts = {name.removeprefix("tiny · classifier · "): run for name, run in runs.items()}
     names = ["always-true", "default · seed-0", "default · seed-1", "frozen"]
     assert sorted(parts) == [*names, "tiny · classifier"]
-    always = parts["always-true"].data.metrics["main_f1"]
+    always = parts["always-true"].data.metrics["f1"]
     assert always == pytest.approx(2 / 3, abs=1e-5)
-    both = [parts[name].data.metrics["main_f1"] for name in names[1:3]]
-    assert logged["main_f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
+    both = [parts[name].data.metrics["f1"] for name in names[1:3]]
+    assert logged["f1"] == pytest.approx(sum(both) / 2, abs=1e-5)
     files = {file.path for file in client.list_artifacts(parent.info.run_id)}
     assert {"scores.csv", "small-curves.csv"} <= files
     for path in Path("mlruns").rglob("*.csv"):
