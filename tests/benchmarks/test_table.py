@@ -424,6 +424,12 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             PROMPTS,
             "no field 'subject', but drug; a row",
         ),
+        (
+            "facts.csv",
+            "a,treats,b\nc,treats,d\n",
+            PROMPTS,
+            "needs: is the header missing",
+        ),
         ("facts.csv", "subject,relation,object\na,treats,\n", PROMPTS, "line 2: object is empty"),
         ("facts.csv", "subject,relation,object\n", PROMPTS, "no rows"),
         ("facts.csv", csv().replace("treats", "treat"), PROMPTS, "did you mean 'treats'?"),
@@ -431,8 +437,9 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             "facts.csv",
             csv(),
             "relation,template\ntreats,[X] treats\n",
-            "template is '[X] treats', expected one [X] and one [Y]",
+            "template has no [Y]; write [X] once, for the subject, and [Y] once",
         ),
+        ("facts.csv", csv(), PROMPTS.replace("[X]", "{s}"), "template has no [X]; write [X] once"),
         (
             "facts.csv",
             csv(),

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import FolderOf, probing
 from medprobe import methods
-from medprobe.cli.ask import answers, ask
+from medprobe.cli.ask import answers, ask, split_names
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
@@ -111,6 +111,12 @@ def test_names_are_ranked_without_a_benchmark(
     ask(str(tiny_model("bert")), PROMPT, "mask_average", None, nothing, names=NAMES[:3])
     printed = capsys.readouterr().out
     assert [name for name in NAMES if name in printed] == NAMES[:3]
+
+
+def test_names_are_listed_with_commas_or_in_a_file(working_folder: Path) -> None:
+    Path("names.txt").write_text("pain\n\nfever, high\n", encoding="utf-8")
+    assert split_names("names.txt") == ["pain", "fever, high"]
+    assert split_names("pain, fever,") == ["pain", "fever"]
 
 
 @pytest.mark.usefixtures("project")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from helpers.needed import SECTIONS
 from medprobe.cli import main
-from medprobe.cli.group import HEADINGS
+from medprobe.cli.group import CI, HEADINGS
 from medprobe.core.errors import BadInput
 from medprobe.core.places import PARTS
 
@@ -105,6 +105,44 @@ def test_bad_input_is_one_line_and_status_2(
     assert status == 2
     assert says in output
     assert output.count("\n") == 1
+
+
+TYPED = {
+    *CI,
+    *(name for names in HEADINGS.values() for name in names),
+    "annotate",
+    "export-lm-eval",
+}
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - TYPED))
+def test_a_stage_that_is_typed_like_a_command_says_what_it_is(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "some", "words"])
+    assert result.exit_code == 2
+    assert f"`medprobe {name}` is a stage of dvc.yaml; `medprobe run MODELS" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [(n, p.name) for n in NAMES for p in find(n).params if isinstance(p, click.Argument)],
+)
+def test_an_argument_that_is_typed_as_an_option_is_named(name: str, option: str) -> None:
+    for typed in (option, option.removesuffix("s")):
+        output = CliRunner().invoke(main, [name, f"--{typed}", "x"]).output
+        assert f"{option.upper()} is an argument, write it without --{typed}" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("evaluate", "No command 'evaluate': `medprobe run` probes and compares models"),
+        ("annotat", "No command 'annotat' (did you mean 'annotate'?)"),
+        ("repro mine", "argument (mine): `dvc repro STAGE` runs some stages"),
+    ],
+)
+def test_a_word_that_is_no_command_or_argument(words: str, says: str) -> None:
+    result = CliRunner().invoke(main, words.split())
+    assert result.exit_code == 2 and says in result.output
 
 
 @pytest.mark.parametrize("command", ["list methods", "list nonsense"])

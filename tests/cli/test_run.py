@@ -179,7 +179,12 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),
         ("ask a[Y] {folder}", "MODEL: a prompt in its place; give the model first"),
         ("ask {folder} [X]treats[Y]", "[X] has no meaning here; write the subject"),
-        ("ask {folder} [Y] --names ,", "--names: no names; write them"),
+        ("ask {folder} [Y] --names ,", "--names: no name, and nothing to rank; write two"),
+        (
+            "ask {folder} [Y] --names gout",
+            "--names: 1 name, and nothing to rank; write two or more",
+        ),
+        ("ask {folder} [Y] --names away.txt", "--names away.txt: no such file"),
         ("ask {folder} [Y] --names gout;pain", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names [gout,pain]", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names f.csv", "--names: f.csv is a file; give a file of facts by"),

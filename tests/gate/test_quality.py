@@ -196,7 +196,7 @@ def write_suites(folder: Path, **kwargs: Any) -> Path:
             "colum: extra fields not permitted",
         ),
         ({"type": "expect_list_items_to_match_regex", "kwargs": {"column": "a"}}, "regex: field"),
-        ({"typ": "expect_column_to_exist"}, "expectations.0.type: Field required"),
+        ({"typ": "expect_column_to_exist"}, "key expectations.0.typ (did you mean 'type'?)"),
         ({"type": "expect_column_to_exist", "severity": "error"}, "severity: Input should be"),
         (
             {"type": "expect_column_to_exist", "kwargs": {"column": {"$PARAMETER": "negative"}}},

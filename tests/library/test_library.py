@@ -67,6 +67,13 @@ def test_a_model_writes_answers_without_names(tiny_model: FolderOf) -> None:
     [
         (lambda model: model.rank("no slot", NAMES, "mask_average"), "and has 0"),
         (lambda model: model.rank(PROMPT, [], "mask_average"), "no candidates"),
+        (lambda model: model.rank(PROMPT, "fever", "mask_average"), "no list of texts"),
+        (lambda model: medprobe.probe(model, [("a", "b", "c")], ""), "facts: a list; give pd.Data"),
+        (lambda model: medprobe.probe(model, FACTS, "", prompts=["a"]), "prompts: a list; give {"),
+        (
+            lambda model: medprobe.probe(model, FACTS, "", prompts={"a": "[Y]"}),
+            "relation a: .*no .X",
+        ),
         (lambda model: model.rank(PROMPT, NAMES, "mask_avrage"), "did you mean 'mask_average'"),
         (
             lambda model: model.rank(PROMPT, NAMES, "fill_mask"),

@@ -36,6 +36,8 @@ from medprobe.library.probing import (
 from medprobe.methods import Method
 from medprobe.pipeline import outputs
 from medprobe.pipeline.outputs import to_json
+from medprobe.sources.facts import FORMS
+from medprobe.sources.records import read_text
 
 LISTED: Final = re.compile(r"[\[({]\s*['\"]|[\[({][^])}]*,[^])}]*[])}]$")  # as programs write one
 MEAN: Final = "macro"
@@ -99,14 +101,19 @@ def check_path(path: Path, option: str = "") -> None:
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names of a list with commas between them."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise BadInput("--names", "no names", "write them with commas between: --names pain,fever")
-    if LISTED.match(text.strip()) or re.search(r"[;|\n]", text):
-        raise BadInput("--names", "another list than names with commas between", "write a,b,c")
-    if Path(text).is_file():
+    """Return the names of a list with commas between them, or of a file with one per line."""
+    path = Path(text)
+    if path.suffix in FORMS and path.is_file():
         raise BadInput("--names", f"{text} is a file", "give a file of facts by --benchmark")
+    if is_file := path.suffix == ".txt":
+        check_path(path, "--names")
+    listed = read_text(path, "correct its path").splitlines() if is_file else text.split(",")
+    names = [name.strip() for name in listed if name.strip()]
+    if not is_file and (LISTED.match(text.strip()) or re.search(r"[;|\n]", text)):
+        raise BadInput("--names", "another list than names with commas between", "write a,b,c")
+    if len(names) < 2:
+        remedy = "write two or more with commas between, or a .txt file with one per line"
+        raise BadInput("--names", f"{len(names) or 'no'} name, and nothing to rank", remedy)
     return names
 
 

@@ -19,7 +19,13 @@ from click.shell_completion import CompletionItem
 
 from medprobe.core import places
 from medprobe.core.environment import name_user
-from medprobe.core.errors import BadInput, is_out_of_memory, quoting, without_quotes
+from medprobe.core.errors import (
+    BadInput,
+    is_out_of_memory,
+    nearest,
+    quoting,
+    without_quotes,
+)
 from medprobe.core.files import disk_full_error
 from medprobe.core.plugins import Plugin, find_plugins, load, load_module
 from medprobe.pipeline import timings
@@ -130,11 +136,22 @@ class Commands(click.Group):
         plugin = _plugins("commands").get(cmd_name)
         return load(plugin, "COMMAND", click.Command) if plugin else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command, its name and its words."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and name[:1] != "-" and not ctx.resilient_parsing:
+            similar = nearest(name, [*_typed()]) or ": `medprobe run` probes and compares models"
+            ctx.fail(f"No command '{name}'{similar}; `medprobe --help` lists all.")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List what people type, with its whole first sentences, and name all other commands."""
+        plugins = _plugins("commands").items()
         headings = {
             **{name: heading for heading, names in HEADINGS.items() for name in names},
-            **{name: load_module(plugin).HEADING for name, plugin in _plugins("commands").items()},
+            **{name: load_module(plugin).HEADING for name, plugin in plugins},
         }
         for heading in HEADINGS:
             rows = [
@@ -144,8 +161,7 @@ class Commands(click.Group):
             ]
             with formatter.section(heading):
                 formatter.write_dl(rows)
-        typed = {*CI, *headings}
-        stages = (name for name in self.list_commands(ctx) if name not in typed)
+        stages = (name for name in self.list_commands(ctx) if name not in _typed())
         with formatter.section("Run by dvc.yaml, a stage each"):
             for line in wrap(", ".join(stages), width=72, break_on_hyphens=False):
                 formatter.write_text(line)
@@ -176,12 +192,36 @@ class Commands(click.Group):
             ctx.exit(128 + signal.SIGINT)
         except BrokenPipeError:  # `| head` has read enough: click ends without a line
             raise
+        except click.UsageError as error:
+            if hint := _hint(error, ctx.invoked_subcommand):
+                message = f"{error.format_message().rstrip('.')}: {hint}"
+                raise click.UsageError(message, error.ctx) from error
+            raise
         except Exception as error:
             errors = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             messages = [_explain(each, f"medprobe {ctx.invoked_subcommand}") for each in errors]
             if ctx.params["verbose"] or not all(messages):
                 raise
             raise OneLine("\nError: ".join(dict.fromkeys(messages))) from error
+
+
+def _typed() -> set[str]:
+    """The commands that people type, or CI: all but the stages."""
+    return {name for names in (CI, *HEADINGS.values()) for name in names} | {*_plugins("commands")}
+
+
+def _hint(error: click.UsageError, command: str | None) -> str:
+    """Say what was likely meant by words that a command does not take; empty if unknown."""
+    option = error.option_name.lstrip("-") if isinstance(error, click.NoSuchOption) else ""
+    for param in error.ctx.command.params if option and error.ctx else ():
+        if isinstance(param, click.Argument) and param.name in (option, f"{option}s"):
+            return f"{param.name.upper()} is an argument, write it without --{option}"
+    if command == "repro":
+        return "`dvc repro STAGE` runs some stages"
+    if command and command not in _typed():
+        other = "`medprobe run MODELS --benchmark NAME` probes and compares models"
+        return f"`medprobe {command}` is a stage of dvc.yaml; {other}, `medprobe repro` runs stages"
+    return ""
 
 
 def _explain(error: Exception, command: str) -> str:

@@ -89,7 +89,7 @@ def run(
     "first of params.yaml; if there is none, the model writes its own answers.",
     shell_complete=group.benchmarks,
 )
-@click.option("--names", help="The names to rank, with commas between them.")
+@click.option("--names", help="The names to rank, with commas between, or a .txt file.")
 @json_option
 def ask(
     model: str,

@@ -341,6 +341,7 @@ class Params(Section):
 
 
 Content = TypeVar("Content")
+JOINED: Final = re.compile(r"""(?:[^#"']*[{,]\s*|\s*)([\w-]+):(?![\s/]|$)""")  # a key and its value
 
 
 class Guard(Protocol):
@@ -433,6 +434,10 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
     except MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}: " if mark else ""
+        for number, content in enumerate(text.splitlines()[: mark.line + 1] if mark else (), 1):
+            if joined := JOINED.match(content):
+                remedy = f"write a space after the colon of {joined[1]}:"
+                raise BadInput(path, f"not YAML: line {number}", remedy) from None
         is_tab = mark and re.match(rf"(.*\n){{{mark.line}}}\s*\t", text)
         remedy = "indent by spaces, not by a tab" if is_tab else ""
         if "expected key" in (error.problem or "") or "expected <block end>" in str(error.problem):

@@ -10,7 +10,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from medprobe.core.errors import BadInput, nearest
 
@@ -70,7 +70,10 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
     try:
         return section_type.model_validate(content)
     except ValidationError as error:
-        problem = error.errors()[0]
+        found = error.errors()
+        unknown = [one for one in found if one["type"] == "extra_forbidden"]
+        is_renamed = unknown and found[0]["type"] == "missing"  # the unknown one is what was meant
+        problem = unknown[0] if is_renamed else found[0]
         key = ".".join(str(part) for part in problem["loc"])
         if problem["loc"][-1:] == ("[key]",):
             raise _invalid_name(where, [str(part) for part in problem["loc"][:-1]]) from None
@@ -78,13 +81,25 @@ def parse_section(section_type: type[SectionType], content: Any, where: object) 
         if problem["type"] != "extra_forbidden":
             is_quoted = not is_section(owner) or owner.QUOTED
             value = f", found {problem['input']!r}" if is_quoted else ""
+            expected = _expected(problem, is_quoted=is_quoted)
             if not key:  # of the section as a whole
-                raise BadInput(where, problem["msg"]) from None
-            raise BadInput(where, f"{key}: {problem['msg']}{value}") from None
+                raise BadInput(where, expected) from None
+            raise BadInput(where, f"{key}: {expected}{value}") from None
         siblings = list(owner.types()) if is_section(owner) else []
         similar = nearest(str(problem["loc"][-1]), siblings)
         remedy = "" if similar or not siblings else f"choose one of {', '.join(siblings)}"
         raise BadInput(where, f"unknown key {key}{similar}", remedy) from None
+
+
+def _expected(problem: ErrorDetails, *, is_quoted: bool) -> str:
+    """Word what a value should be; of a map, how these words are written as one."""
+    if problem["type"] not in ("dict_type", "model_type"):
+        return problem["msg"].partition(", unable to parse")[0]
+    value = problem["input"]
+    names = value if isinstance(value, list) else [value]
+    if not is_quoted or not all(isinstance(x, str) and re.fullmatch(r"[\w-]+", x) for x in names):
+        return "expected a map, {} where it is empty"
+    return f"expected a map, such as {{{', '.join(f'{name}: {{}}' for name in names)}}}"
 
 
 def check_name(name: object, choices: Any, where: str) -> None:

@@ -97,6 +97,8 @@ class Model:
             >>> model.rank("Aspirin treats [Y].", names, "mask_average")  # doctest: +SKIP
         """
         names = [*dict.fromkeys(candidates)]
+        if isinstance(candidates, str) or not all(isinstance(name, str) for name in names):
+            raise BadInput("rank", "candidates are no list of texts", "give ['fever', 'gout']")
         if not names:
             raise BadInput("rank", "no candidates", "give the names to rank")
         self._check_method(method, "rank", "it ranks no candidates", writes=False)

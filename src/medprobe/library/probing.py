@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
@@ -29,6 +29,8 @@ from medprobe.sources import facts as sources
 
 if TYPE_CHECKING:
     from transformers import TrainerCallback
+
+FACTS: Final = ("subject", "relation", "object")  # columns
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,9 @@ def to_tables(
     normalise: Literal["exact", "biolama"] = "exact",
 ) -> BenchmarkTables:
     """Convert facts to the tables of a benchmark; the arguments are those of `probe`."""
+    if not isinstance(facts, pd.DataFrame | str | Path):
+        remedy = f"give pd.DataFrame(facts, columns={[*FACTS]}), or a file"
+        raise BadInput("facts", f"a {type(facts).__name__}", remedy)
     for file in (facts, prompts):
         if isinstance(file, str | Path) and not Path(file).exists():
             raise BadInput(file, "no such file", "correct its path")
@@ -133,7 +138,13 @@ def to_tables(
         sources.read_frame(facts) if isinstance(facts, pd.DataFrame) else sources.read(Path(facts))
     )
     if isinstance(prompts, Mapping):
-        templates = {relation: {ORIGINAL: template} for relation, template in prompts.items()}
+        templates = {name: {ORIGINAL: template} for name, template in prompts.items()}
+        for name, template in prompts.items():
+            fields = {"relation": name, "template": template}
+            sources.check_template(f"prompts, relation {name}", fields)
+    elif prompts is not None and not isinstance(prompts, str | Path):
+        remedy = "give {relation: template}, or a file"
+        raise BadInput("prompts", f"a {type(prompts).__name__}", remedy)
     else:
         templates = sources.read_templates(Path(prompts)) if prompts else {}
     return table.tables(placed_facts, templates, _name(facts), normalise)

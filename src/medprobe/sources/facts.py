@@ -34,7 +34,6 @@ from medprobe.sources.records import (
 SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 
 CORRECT: Final = "correct its path in params.yaml"
-TEMPLATE_ROW: Final = "a row needs a relation, and a template with exactly one [X] and one [Y]"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 SHARD: Final = re.compile(r"(part|shard|chunk)?[-_.]?\d+.*|.*\d+[-_]of[-_]\d+.*|[\da-f-]{32,}.*")
 PARTITION: Final = re.compile(r"(\w+)=(.*)")  # of a folder, as pandas, Spark and Polars name it
@@ -124,7 +123,7 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
     templates: dict[str, dict[str, str]] = {}
     for where, fields in _template_rows(path):
         check_fields(where, fields.keys(), TemplateRow)
-        row = validate(where, fields, TemplateRow, TEMPLATE_ROW)
+        row = check_template(where, fields)
         wordings = templates.setdefault(row.relation, {})
         wording = row.wording if wordings else ORIGINAL
         if wording in wordings:
@@ -132,6 +131,11 @@ def read_templates(path: Path) -> dict[str, dict[str, str]]:
             raise BadInput(where, problem, "leave one, or name the wordings in a column wording")
         wordings[wording] = row.template
     return templates
+
+
+def check_template(where: str, fields: Mapping[str, Any]) -> TemplateRow:
+    """Check the template of a relation."""
+    return validate(where, fields, TemplateRow, "a row needs a relation and a template")
 
 
 def read_answer_spaces(path: Path) -> dict[str, dict[str, str]]:

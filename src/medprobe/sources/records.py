@@ -43,6 +43,7 @@ DOWNLOAD_AGAIN: Final = "download the file again"
 INVISIBLE: Final = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*")
 CUI: Final = re.compile(r"C\d{7}")
 NEAR: Final = 0.8  # similarity of an unknown field to a known one that it is likely meant to be
+SLOTS: Final = "slots"  # the kind of pydantic's error on a template
 SEPARATORS: Final = ("|", ";")  # of a list in one text, the first one that occurs
 SEPARATED_BY: Final = {";": "semicolons", "\t": "tabs", ",": "commas", "|": "bars"}
 OTHER_FORM: Final = re.compile(r"\s*([{<]|\[\s*(\{|$))")  # what JSON and HTML begin with
@@ -64,8 +65,11 @@ def _is_visible(text: str) -> bool:
     return not INVISIBLE.fullmatch(text) and "\0" not in text and len(text) <= LONGEST_NAME
 
 
-def _has_both_slots(text: str) -> bool:
-    return text.count("[X]") == text.count("[Y]") == 1
+def _check_slots(text: str) -> str:
+    for slot in ("[X]", "[Y]"):
+        if (count := text.count(slot)) != 1:
+            raise PydanticCustomError(SLOTS, f"has {count or 'no'} {slot}")
+    return text
 
 
 def split_list(value: object) -> object:
@@ -106,7 +110,7 @@ def _flag(value: object) -> object:
 # The types of field. Labels are a `Literal`, texts of any length and content `str`.
 Name = Annotated[str, _kind(f"visible text of at most {LONGEST_NAME:,} characters", _is_visible)]
 Cui = Annotated[str, _kind("C and 7 digits", CUI.fullmatch)]
-Template = Annotated[str, _kind("one [X] and one [Y]", _has_both_slots)]
+Template = Annotated[str, AfterValidator(_check_slots)]
 Number = Annotated[float, Field(strict=False, allow_inf_nan=False)]  # also as a text
 Count = Annotated[int, Field(strict=False, ge=0, lt=10**9)]  # also as a text
 Flag = Annotated[bool, BeforeValidator(_flag)]  # as a program writes it: 1, 1.0, True, t; "" is no
@@ -144,7 +148,8 @@ def validate(
     try:
         return schema.model_validate(row)
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
+        details = error.errors(include_url=False)
+        detail = details[0]
     field, value = ".".join(str(part) for part in detail["loc"]), detail["input"]
     expected = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
     if detail["type"] == "missing":
@@ -154,7 +159,14 @@ def validate(
         are_names = 0 < len(others) <= MOST_NAMED and all(map(str.isidentifier, others))
         if not hint and are_names and quoting.get():  # without a header they are the first row
             hint = f", but {', '.join(others)}"
+        required = [name for name, one in schema.model_fields.items() if one.is_required()]
+        missing = [one for one in details if one["type"] == "missing"]
+        if len(missing) == len(required) > 1:
+            hint += ", nor any other that a row needs: is the header missing?"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
+    if detail["type"] == SLOTS:
+        remedy = "write [X] once, for the subject, and [Y] once, for the answer"
+        raise BadInput(where, f"{field} {expected}", remedy)
     if not field:
         is_other = detail["type"] == "model_type"
         raise BadInput(where, "not an object" if is_other else expected, remedy)
