@@ -38,7 +38,8 @@ from medprobe.extensions.likelihood.likeliest import NameTries, find_likeliest
 from medprobe.extensions.likelihood.reader import Reader
 from medprobe.methods import Task
 from medprobe.methods.mask_average import MaskAverage
-from medprobe.papers.medlama.rewiring import RewireSettings, Rewiring, info_nce
+from medprobe.papers.medlama.rewiring import Rewiring, info_nce
+from medprobe.papers.medlama.settings.rewire import RewireSettings
 
 DEVICE: Final = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 GPU: Final = EngineParams(device=DEVICE.type)

@@ -22,7 +22,7 @@ from medprobe.core import places
 from medprobe.core.params import Params
 from medprobe.core.plugins import find_plugins
 from medprobe.core.settings import parse_section
-from medprobe.papers.medlama.settings import rewire
+from medprobe.papers.medlama import rewired
 from medprobe.pipeline import check
 
 FOLDER_PAGES = folder_pages.list_pages()
@@ -118,7 +118,7 @@ def test_every_command_stands_in_a_document() -> None:
 
 def check_paths(page: Path) -> None:
     roots = {path.name for path in ROOT.iterdir()}
-    folders = [vars(module) for module in (places, rewire)]
+    folders = [vars(module) for module in (places, rewired)]
     made_paths = [str(path) for names in folders for name, path in names.items() if name.isupper()]
     for word in words(page):
         if not re.fullmatch(r"[\w.*<>{}@/-]+", word) or "/" not in word:

@@ -69,7 +69,7 @@ def task(
 
 
 def check_ranks_stay(
-    method: str, checkpoint: Path, settings: Mapping[str, Any] | None = None, pass_: str = ""
+    method: str, checkpoint: Path, settings: Mapping[str, Any] | None = None, pass_: Any = ""
 ) -> None:
     """Fail unless a method's ranks are the same with small and large batches, and on the GPU."""
     plugin = methods.find(method)

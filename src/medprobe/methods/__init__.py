@@ -59,9 +59,9 @@ class Task:
     normalise: Callable[[str], str] = answers.exact
     keep_best: bool = False
     state: Path | None = None
-    passes: tuple[str, ...] | None = None
+    passes: tuple[Any, ...] | None = None
 
-    def is_of(self, pass_: str) -> bool:
+    def is_of(self, pass_: Any) -> bool:
         """Whether a pass of the method predicts this task."""
         return self.passes is None or pass_ in self.passes
 
@@ -144,11 +144,14 @@ class Method(Protocol):
         """Complete the method's settings for a benchmark by other sections. Default: no change."""
         return choices
 
-    def passes(self) -> list[str]:
-        """List the passes, the main one first. Default: a single pass without a name."""
+    def passes(self) -> list[Any]:
+        """List the passes, the main one first. Default: a single pass without a name.
+
+        A pass is a text, or anything hashable whose `str` names it.
+        """
         return [""]
 
-    def inputs(self, pass_: str) -> list[Path]:
+    def inputs(self, pass_: Any) -> list[Path]:
         """List the files and folders that a pass reads. Default: the checkpoint.
 
         Args:
@@ -206,7 +209,7 @@ class Method(Protocol):
         """
         return str(next(iter(task.queries["relation"]), task.name))
 
-    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+    def predict(self, task: Task, pass_: Any) -> pd.DataFrame:
         """Predict the answers of a task.
 
         Args:
@@ -224,7 +227,7 @@ class Method(Protocol):
         """
         ...
 
-    def requests(self, task: Task, pass_: str) -> int:
+    def requests(self, task: Task, pass_: Any) -> int:
         """Count the requests that a task sends to a model behind a server.
 
         Args:

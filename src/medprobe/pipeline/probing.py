@@ -160,7 +160,7 @@ def naming_suitable_methods(model: str, method: str) -> Iterator[None]:
 class TaskGroup(NamedTuple):
     """Tasks that are predicted together: one pass of tasks that share computation."""
 
-    pass_: str
+    pass_: Any
     tasks: tuple[int, ...]  # their numbers
     halved: int = 0  # how often the budget of tokens must be halved at least
 
@@ -234,7 +234,7 @@ class Probing:
         )
 
     @cached_property
-    def _hashes(self) -> tuple[list[list[str]], dict[str, str]]:
+    def _hashes(self) -> tuple[list[list[str]], dict[Any, str]]:
         """The fingerprints of each task's tables, and of the inputs of each pass."""
         inputs = {
             pass_: fingerprint(map(backends.hashed_path, self.prober.inputs(pass_)))
@@ -242,10 +242,10 @@ class Probing:
         }
         return _fingerprint_tables(self.tasks), inputs
 
-    def _part_path(self, number: int, pass_: str) -> Path:
+    def _part_path(self, number: int, pass_: Any) -> Path:
         """The file that keeps the table of a task under a pass."""
         tables, inputs = self._hashes
-        key = {**self.recipe, "inputs": inputs[pass_], "pass": pass_}
+        key = {**self.recipe, "inputs": inputs[pass_], "pass": str(pass_)}
         task_key = {**key, "task": self.tasks[number].name, "tables": tables[number]}
         return part_path(places.PARTS, task_key)
 
@@ -258,7 +258,7 @@ class Probing:
     def name(self, group: TaskGroup) -> str:
         """What a group of tasks is called in errors."""
         is_split = len(group.tasks) < len(self.tasks)
-        names = (group.pass_, self.tasks[group.tasks[0]].name if is_split else "")
+        names = (str(group.pass_), self.tasks[group.tasks[0]].name if is_split else "")
         name = " ".join(filter(None, names))
         return f"{self.title}: {name}" if name else self.title
 
@@ -276,7 +276,7 @@ class Probing:
                 problem = "out of memory, even with the smallest batches"
                 raise BadInput(self.name(group), problem, "use a machine with more memory")
 
-    def _predict(self, number: int, pass_: str) -> pd.DataFrame:
+    def _predict(self, number: int, pass_: Any) -> pd.DataFrame:
         task = self.tasks[number]
         if self.keeps_states:
             task = replace(task, state=state_path(self._part_path(number, pass_)))
@@ -319,7 +319,7 @@ def compute_parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
     return [pd.read_parquet(path) for _, paths in probing.parts() for path in paths]
 
 
-def _predict_task(prober: Method, task: Task, pass_: str, title: str) -> pd.DataFrame:
+def _predict_task(prober: Method, task: Task, pass_: Any, title: str) -> pd.DataFrame:
     """Return the predictions of one task under one pass.
 
     Raises BadInput, with the task, if a score is not a number.

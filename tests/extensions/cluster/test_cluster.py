@@ -33,8 +33,8 @@ from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.cluster import executor as ray_executor
 from medprobe.extensions.cluster.executor import RAY_SETTINGS, Cluster, facts
-from medprobe.papers.medlama.rewiring import SENTENCES as SETS
-from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
+from medprobe.papers.medlama.rewired import LOSSES, REWIRED
+from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.stages.rewire import rewire
 from medprobe.pipeline.stages.probe import probe
 from papers.diskne import test_classifier

@@ -6,7 +6,7 @@ from typing import Final
 import pandas as pd
 
 from helpers.damage import Reader, file
-from medprobe.papers.medlama import annotation, rewiring
+from medprobe.papers.medlama import annotation, sentences
 from medprobe.papers.medlama.benchmarks import medlama_released
 
 
@@ -19,7 +19,7 @@ READERS: Final[dict[str, Reader]] = {
     "MedLAMA": file(
         "released/may_treat_2.csv", lambda f: medlama_released.read_queries(f, "may_treat")
     ),
-    "sentences": file("sentences/set-0.txt", rewiring.read_sentences),
+    "sentences": file("sentences/set-0.txt", sentences.read_sentences),
     "ratings": file("sheets/anna.csv", _read_ratings),
 }
 

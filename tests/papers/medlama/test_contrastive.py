@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
 from medprobe.metrics.results import sweep
 from medprobe.papers.medlama.methods.contrastive import Contrastive
-from medprobe.papers.medlama.settings.rewire import REWIRED
+from medprobe.papers.medlama.rewired import REWIRED, Pass
 
 NAMES = [
     "Aspirin",
@@ -56,6 +57,10 @@ QUERIES = pd.DataFrame(
         "subset": "full",
     }
 )
+
+
+SETS = [Pass("set-0"), Pass("set-1")]
+FIRST_STEP = [replace(pass_, step=50) for pass_ in SETS]
 
 
 def rewired(folder: Path, seed: int) -> None:
@@ -110,7 +115,7 @@ def predictions(
 @pytest.mark.parametrize("arch", [*probing.MASKED, "encoder"])
 def test_ranks_equal_a_search_by_hand(prober: Any, arch: str) -> None:
     method = prober(arch)
-    table = method.predict(probing.task(QUERIES, CANDIDATES, 4), "original")
+    table = method.predict(probing.task(QUERIES, CANDIDATES, 4), Pass())
     assert len(table) >= 12
     assert set(table["replicate"]) == {""}
     for row in QUERIES.itertuples():
@@ -139,18 +144,18 @@ def test_a_prompt_is_not_cut_before_its_slot_and_subject(
         rf"query q3: the prompt has \d+ tokens, of which contrastive reads 50: without its {lost}; "
     )
     with pytest.raises(BadInput, match=line + "raise query_length in params"):
-        prober(arch, query_length=50).predict(task, "original")
+        prober(arch, query_length=50).predict(task, Pass())
     with pytest.raises(BadInput, match=r"reads 1\d\d: without its .*; shorten the prompt"):
         longer = queries.assign(prompt=[prompt.replace(LONG, f"{LONG} {LONG} {LONG}")] * 3)
-        prober(arch, query_length=512).predict(probing.task(longer, CANDIDATES, 3), "original")
-    table = prober(arch, query_length=100).predict(task, "original")
+        prober(arch, query_length=512).predict(probing.task(longer, CANDIDATES, 3), Pass())
+    table = prober(arch, query_length=100).predict(task, Pass())
     assert set(table["query_id"]) == {"q1", "q2", "q3"}
 
 
 def test_what_follows_slot_and_subject_can_be_cut(prober: Any) -> None:
     queries = QUERIES.assign(prompt=[f"{prompt} {LONG}" for prompt in QUERIES["prompt"]])
     shorter = prober(query_length=50)
-    table = shorter.predict(probing.task(queries, CANDIDATES, 4), "original")
+    table = shorter.predict(probing.task(queries, CANDIDATES, 4), Pass())
     expected = slow(shorter.checkpoint, NAMES, queries["prompt"][0], 4)
     assert predictions(table, "q1", k=4) == expected
 
@@ -158,11 +163,11 @@ def test_what_follows_slot_and_subject_can_be_cut(prober: Any) -> None:
 def test_names_that_are_cut_are_counted(prober: Any, capsys: pytest.CaptureFixture[str]) -> None:
     names = pd.concat([CANDIDATES, CANDIDATES.head(2).assign(name=[LONG, f"{LONG} pain"])])
     task = probing.task(QUERIES, names, 3)
-    prober().predict(task, "set-0")
+    prober().predict(task, Pass("set-0"))
     assert "bert, contrastive: 2 of 12 names are longer than candidate_length: 25" in (
         capsys.readouterr().err
     )
-    prober(candidate_length=100).predict(task, "set-0")
+    prober(candidate_length=100).predict(task, Pass("set-0"))
     assert not capsys.readouterr().err
 
 
@@ -176,16 +181,17 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
     swept = {"mask_ratio": {"0.1": None, "0.3": None}, "learning_rate": {"1e-05": None}}
     method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
     passes = [*method.passes()]
-    cells = ["set-0/mask_ratio-0.1", "set-0/learning_rate-1e-05"]
-    points = [pass_ for cell in cells for pass_ in (cell, f"{cell}/step-50")]
-    assert passes == ["set-0", "set-1", "set-0/step-50", *points, "set-1/step-50", "original"]
+    cells = [Pass("set-0", "mask_ratio", "0.1"), Pass("set-0", "learning_rate", "1e-05")]
+    points = [pass_ for cell in cells for pass_ in (cell, replace(cell, step=50))]
+    first, second = FIRST_STEP
+    assert passes == [*SETS, first, *points, second, Pass()]
     folder = REWIRED / "bert/set-0+mask_ratio-0.1"
     assert method.inputs(cells[0]) == [folder]  # whose steps decide which one is the main one
-    assert method.inputs(f"{cells[0]}/step-50") == [folder / "step-50"]
+    assert method.inputs(replace(cells[0], step=50)) == [folder / "step-50"]
     query = QUERIES.iloc[0]
     for pass_, step, variants in (
         (cells[0], 100, ["mask_ratio-0.1", "mask_ratio-0.1-step-100"]),
-        (f"{cells[0]}/step-50", 50, ["mask_ratio-0.1-step-50"]),
+        (replace(cells[0], step=50), 50, ["mask_ratio-0.1-step-50"]),
     ):
         table = method.predict(probing.task(QUERIES, CANDIDATES, 3), pass_)
         assert [*table["variant"].unique()] == variants
@@ -195,7 +201,7 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
             assert predictions(table, query["query_id"], variant) == expected
     rate = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[1])["variant"].iloc[0]
     assert sweep(f"contrastive:{rate}") == ("learning_rate", 0.00001)
-    assert prober(sets=("wiki-0",)).passes() == ["original"]
+    assert prober(sets=("wiki-0",)).passes() == [Pass()]
 
 
 def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
@@ -216,7 +222,7 @@ def test_the_base_settings_are_a_value_of_each_sweep(prober: Any) -> None:
     swept = {"mask_ratio": {"0.3": None}, "temperature": {"0.1": None}}
     method = prober(sweeps=swept, read_layers=(1,))
     task = probing.task(QUERIES, CANDIDATES, 3)
-    passes = ["set-0", "set-0/step-50", "set-1", "set-1/step-50"]
+    passes = [*SETS, *FIRST_STEP]
     table = pd.concat([method.predict(task, pass_) for pass_ in passes], ignore_index=True)
     steps = ("", "step-50", "step-100")
     names = {
@@ -248,20 +254,21 @@ def test_a_further_value_of_a_sweep_concerns_the_finished_parts_of_the_base_alon
     before, after = (prober(sets=("set-0",), sweeps=swept) for swept in sweeps)
     records = [f"set-0+mask_ratio-{ratio}/settings.json" for ratio in ("0.3", "0.1")]
     for pass_, paths in {
-        "set-0": ["set-0"],
-        "set-0/step-50": ["set-0/step-50", "set-0/settings.json"],
+        SETS[0]: ["set-0"],
+        FIRST_STEP[0]: ["set-0/step-50", "set-0/settings.json"],
     }.items():
         for method, more in ((before, records[:1]), (after, records)):
             assert method.inputs(pass_) == [REWIRED / "bert" / x for x in [*paths, *more]]
-    for pass_ in ("set-0/mask_ratio-0.3", "set-0/mask_ratio-0.3/step-50", "original"):
+    swept = Pass("set-0", "mask_ratio", "0.3")
+    for pass_ in (swept, replace(swept, step=50), Pass()):
         assert before.inputs(pass_) == after.inputs(pass_)
     task = probing.task(QUERIES, CANDIDATES, 3)
-    expected = after.predict(task, "set-0/step-50")
+    expected = after.predict(task, FIRST_STEP[0])
     for folder in (REWIRED / "bert").glob("*/step-*"):
         if folder != REWIRED / "bert/set-0/step-50":
             shutil.rmtree(folder)
     pd.testing.assert_frame_equal(
-        prober(sets=("set-0",), sweeps=sweeps[1]).predict(task, "set-0/step-50"), expected
+        prober(sets=("set-0",), sweeps=sweeps[1]).predict(task, FIRST_STEP[0]), expected
     )
 
 
@@ -294,14 +301,14 @@ def test_the_old_name_of_read_layers_is_refused_in_one_line() -> None:
 
 def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) -> None:
     method = prober(read_layers=(1,))
-    assert method.passes() == ["set-0", "set-1", "set-0/step-50", "set-1/step-50", "original"]
-    assert method.inputs("set-1") == [REWIRED / "bert/set-1"]  # whose steps tell its own
-    assert method.inputs("set-1/step-50") == [REWIRED / "bert/set-1/step-50"]
-    assert method.inputs("original") == [method.checkpoint]
-    at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1")
+    assert method.passes() == [*SETS, *FIRST_STEP, Pass()]
+    assert method.inputs(SETS[1]) == [REWIRED / "bert/set-1"]  # whose steps tell its own
+    assert method.inputs(FIRST_STEP[1]) == [REWIRED / "bert/set-1/step-50"]
+    assert method.inputs(Pass()) == [method.checkpoint]
+    at_step = method.predict(probing.task(QUERIES, CANDIDATES, 3), SETS[1])
     assert set(at_step["variant"]) == {"", "step-100", "read_layers-1", "read_layers-2"}
     assert set(at_step["replicate"]) == {"set-1"}
-    other = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-1/step-50")
+    other = method.predict(probing.task(QUERIES, CANDIDATES, 3), FIRST_STEP[1])
     assert set(other["variant"]) == {"step-50"}
     folder = REWIRED / "bert/set-1"
     for row in QUERIES.itertuples():
@@ -317,15 +324,15 @@ def test_passes_go_over_sets_and_checkpoints_the_chosen_step_first(prober: Any) 
 
 def test_without_a_step_the_last_checkpoint_is_probed(prober: Any) -> None:
     method = prober(step=None)
-    assert method.passes()[:3] == ["set-0", "set-1", "set-0/step-50"]
-    table = method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-0")
+    assert method.passes()[:3] == [*SETS, FIRST_STEP[0]]
+    table = method.predict(probing.task(QUERIES, CANDIDATES, 3), SETS[0])
     assert "step-100" in set(table["variant"])
 
 
 def test_a_set_that_is_not_named_is_not_probed(prober: Any) -> None:
     rewired(REWIRED / "bert/stale/step-7", 9)  # without the chosen step
     method = prober(sets=("set-1",))
-    assert method.passes() == ["set-1", "set-1/step-50", "original"]
+    assert method.passes() == [SETS[1], FIRST_STEP[1], Pass()]
 
 
 def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: Any) -> None:
@@ -348,23 +355,23 @@ def test_all_sentence_sets_are_probed_unless_some_are_named() -> None:
 
 def test_without_sets_the_model_is_probed_as_it_came(prober: Any) -> None:
     as_it_came = prober(sets=(), step=None)
-    assert as_it_came.passes() == ["original"]
+    assert as_it_came.passes() == [Pass()]
     task = probing.task(QUERIES, CANDIDATES, 3)
-    tables = [method.predict(task, "original") for method in (as_it_came, prober())]
+    tables = [method.predict(task, Pass()) for method in (as_it_came, prober())]
     pd.testing.assert_frame_equal(*tables)
 
 
 def test_a_checkpoint_from_elsewhere_is_asked_as_it_came(prober: Any, tiny_model: FolderOf) -> None:
     settings = prober().settings
     method = Contrastive(tiny_model("bert"), settings, EngineParams(), 0)
-    assert method.passes() == ["original"]
+    assert method.passes() == [Pass()]
 
 
 def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
     prober: Any,
 ) -> None:
-    table = prober().predict(probing.task(QUERIES, CANDIDATES, 10), "original")
-    again = prober().predict(probing.task(QUERIES, CANDIDATES[::-1], 10), "original")
+    table = prober().predict(probing.task(QUERIES, CANDIDATES, 10), Pass())
+    again = prober().predict(probing.task(QUERIES, CANDIDATES[::-1], 10), Pass())
     pd.testing.assert_frame_equal(table, again)
     for query in QUERIES["query_id"]:
         ranked = predictions(table, query)
@@ -374,7 +381,7 @@ def test_ranks_do_not_depend_on_the_order_of_names_and_equal_vectors_go_by_name(
 def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
     def first(choice: str, query: str) -> list[str]:
         method = prober(candidates=choice)
-        return predictions(method.predict(probing.task(QUERIES, CANDIDATES, 9), "original"), query)
+        return predictions(method.predict(probing.task(QUERIES, CANDIDATES, 9), Pass()), query)
 
     everything = first("all", "q1")
     assert "Aspirin" in everything
@@ -385,7 +392,7 @@ def test_candidate_sets_are_chosen_by_name(prober: Any) -> None:
     assert set(first("relation", "q1")) == {"chronic pain", "fracture of bone", "BRX2", "aspirin"}
     with pytest.raises(BadInput, match="marked as answer"):
         prober(candidates="answers").predict(
-            probing.task(QUERIES, CANDIDATES.assign(type=""), 9), "original"
+            probing.task(QUERIES, CANDIDATES.assign(type=""), 9), Pass()
         )
 
 
@@ -402,10 +409,10 @@ def test_each_text_is_encoded_once_a_pass(prober: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr(contrastive, "encode", encode_and_record)
     method = prober()
     twice = pd.concat([QUERIES, QUERIES.assign(query_id=["q4", "q5", "q6"])], ignore_index=True)
-    method.predict(probing.task(twice, CANDIDATES, 3), "original")
-    method.predict(probing.task(QUERIES, CANDIDATES[:5], 3), "original")
+    method.predict(probing.task(twice, CANDIDATES, 3), Pass())
+    method.predict(probing.task(QUERIES, CANDIDATES[:5], 3), Pass())
     assert len(encoded_texts) == len(QUERIES) + len(NAMES)
-    method.predict(probing.task(QUERIES, CANDIDATES, 3), "set-0/step-50")
+    method.predict(probing.task(QUERIES, CANDIDATES, 3), FIRST_STEP[0])
     assert len(encoded_texts) == 2 * (len(QUERIES) + len(NAMES))
 
 
@@ -419,8 +426,8 @@ def test_relations_and_subsets_share_the_names_of_a_checkpoint(prober: Any, choi
     ]
     shared = prober(candidates=choice, read_layers=(1,))
     for task in tasks:
-        predictions = shared.predict(task, "set-1")
-        alone = prober(candidates=choice, read_layers=(1,)).predict(task, "set-1")
+        predictions = shared.predict(task, SETS[1])
+        alone = prober(candidates=choice, read_layers=(1,)).predict(task, SETS[1])
         pd.testing.assert_frame_equal(predictions, alone)
     for index in shared.indexes:
         assert len(index.names) == len(set(index.names)) <= len(NAMES)
@@ -429,14 +436,14 @@ def test_relations_and_subsets_share_the_names_of_a_checkpoint(prober: Any, choi
 
 def test_cosine_and_mean_pooling_are_parameters(prober: Any) -> None:
     table = prober(distance="cosine", pooling="mean").predict(
-        probing.task(QUERIES, CANDIDATES, 3), "original"
+        probing.task(QUERIES, CANDIDATES, 3), Pass()
     )
     assert table["score"].between(-1, 1).all()
 
 
 def test_as_released_vectors_are_compared_in_half_precision(prober: Any) -> None:
     task = probing.task(QUERIES, CANDIDATES, 10)
-    single, half = (prober(vectors=kind).predict(task, "original") for kind in ("single", "half"))
+    single, half = (prober(vectors=kind).predict(task, Pass()) for kind in ("single", "half"))
     keys = ["query_id", "prediction"]
     both = single.merge(half, on=keys)
     apart = (both["score_x"] - both["score_y"]).abs()
@@ -449,7 +456,7 @@ EXPECTED = {"disease_mapped_to_gene": (0, 0.003, 0.003), "may_prevent": (0.001, 
 
 def test_neither_the_size_of_batches_nor_the_device_moves_a_rank(tiny_model: FolderOf) -> None:
     settings = {"sets": ("set-0",)}
-    probing.check_ranks_stay("contrastive", tiny_model("encoder"), settings, "original")
+    probing.check_ranks_stay("contrastive", tiny_model("encoder"), settings, Pass())
 
 
 def test_a_real_encoder_gives_the_known_answers(released_data: FolderOf) -> None:
@@ -472,7 +479,7 @@ def test_a_real_encoder_gives_the_known_answers(released_data: FolderOf) -> None
             }
         )
         candidates = pd.DataFrame({"name": names, "type": ""})
-        predictions = method.predict(probing.task(queries, candidates, 10), "original")
+        predictions = method.predict(probing.task(queries, candidates, 10), Pass())
         predictions["hit"] = [
             name in part["answers"][int(query)]
             for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.tracked_project import PARAMS, SETTINGS, STAGES, make_project, track_project
 from medprobe.core import lineage
-from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
+from medprobe.papers.medlama.rewired import LOSSES, REWIRED
 from medprobe.tracking.store import connect
 from tracking.test_store import runs
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from helpers import parity
-from medprobe.papers.medlama import rewiring
+from medprobe.papers.medlama import rewiring, sentences
+from medprobe.papers.medlama.settings.rewire import RewireSettings
 
 INPUTS, OUTPUTS = parity.read("rewiring", "inputs"), parity.read("rewiring", "outputs")
 LINES = (parity.FOLDER / "rewiring" / "sentences.txt").read_text(encoding="utf-8").split("\n")
@@ -27,7 +28,7 @@ def pairs(
     """Ours, theirs and the mask, of each line; one generator for all, as there."""
     mask = parity.model(model, "encoder").tokenizer.mask_token
     theirs = OUTPUTS["pairs"][model][run]
-    draw, cut = random.Random(theirs["python_seed"]), rewiring.cut_tail
+    draw, cut = random.Random(theirs["python_seed"]), sentences.cut_tail
     return [
         (cut(line, mask, theirs["mask_percent"], draw, keep_blank=keep_blank), pair, mask)
         for line, pair in zip(LINES, theirs["pairs"], strict=False)
@@ -68,7 +69,7 @@ def trained(model, name, kind, folder, monkeypatch):
     """The losses and the weights before and after, of training on their batches."""
     theirs = OUTPUTS["steps"][model][name][kind]
     step_settings = next(setting for setting in INPUTS["steps"] if setting["name"] == name)
-    settings = rewiring.RewireSettings(
+    settings = RewireSettings(
         learning_rate=step_settings["learning_rate"],
         weight_decay=step_settings["weight_decay"],
         temperature=step_settings["temperature"],

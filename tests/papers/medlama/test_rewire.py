@@ -28,25 +28,17 @@ from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
 from medprobe.engine.load import Model, load
 from medprobe.papers.medlama import rewiring
-from medprobe.papers.medlama.rewiring import SENTENCES as SETS
+from medprobe.papers.medlama.rewired import LOSSES, REWIRED, checkpoints, read_settings
 from medprobe.papers.medlama.rewiring import (
     Rewiring,
     add_gradients,
     batch_order,
-    cut_tail,
     free_bytes,
     info_nce,
-    make_pairs,
-    read_sentences,
 )
-from medprobe.papers.medlama.settings.rewire import (
-    LOSSES,
-    REWIRE,
-    REWIRED,
-    RewireSettings,
-    checkpoints,
-    read_settings,
-)
+from medprobe.papers.medlama.sentences import SENTENCES as SETS
+from medprobe.papers.medlama.sentences import cut_tail, make_pairs, read_sentences
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
 from medprobe.papers.medlama.stages.rewire import rewire, rewire_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from medprobe.core.errors import BadInput
-from medprobe.papers.medlama.rewiring import read_sentences
+from medprobe.papers.medlama.sentences import read_sentences
 from medprobe.sources.releases import Release, folders
 
 BRINGS = "sentences"

@@ -5,8 +5,8 @@ The encoder is rewired first (stage `rewire`), on several sentence sets, with a 
 many steps; probing it as it came shows what rewiring brings.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
@@ -28,12 +28,17 @@ from medprobe.engine.pooling import FIRST_TOKEN, MODULES, Pooling, Reading, read
 from medprobe.engine.ranking import MAX_TIES
 from medprobe.engine.search import Distance, NameIndex
 from medprobe.methods import Method, Task
-from medprobe.papers.medlama.settings.rewire import RECORD, REWIRED, checkpoints, read_settings
+from medprobe.papers.medlama.rewired import (
+    READ,
+    RECORD,
+    REWIRED,
+    Pass,
+    checkpoints,
+    read_settings,
+)
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import Swept
 
-ORIGINAL = "original"  # the pass and the variant of the model as it came, not rewired
-READ = "read_layers"  # begins the variants that read a middle layer, and is their setting
 KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
 
 
@@ -104,7 +109,7 @@ class Contrastive(Method):
         self.checkpoint = checkpoint
         self.settings = settings
         self.engine = engine
-        self.pass_model: tuple[str, Model] | None = None
+        self.pass_model: tuple[Pass, Model] | None = None
         self.reading = FIRST_TOKEN
         self.prompt_vectors: dict[str, np.ndarray[Any, Any]] = {}  # prompt -> vectors [layers, d]
         self.indexes: list[NameIndex] = []  # of the names, one a layer
@@ -116,70 +121,70 @@ class Contrastive(Method):
         sets = choices.get("sets")
         return {**choices, "sets": [*SENTENCE_SETS.of(params)] if sets is None else sets}
 
-    def passes(self) -> list[str]:
-        """List the checkpoints to probe.
+    def passes(self) -> list[Pass]:
+        """List the checkpoints to probe: of each set that of the chosen step, then all others.
 
-        `<set>` is the checkpoint of the chosen step, `<set>/step-<n>` is another step,
-        `<set>/<setting>-<value>` and `<set>/<setting>-<value>/step-<n>` are a value of a sweep, and
-        `original` is the model before rewiring. A checkpoint outside outputs/models was not rewired
-        and has `original` alone. Sets that are not meant for the model are left out.
+        A checkpoint outside outputs/models was not rewired. Sets that are not meant for the model
+        are left out.
         """
-        main_passes: list[str] = []
-        further_passes: list[str] = []
+        main_passes: list[Pass] = []
+        further_passes: list[Pass] = []
         for name in self.settings.sets or () if self.checkpoint.parent == MODELS else ():
-            steps = self._steps(name)
-            if not steps:
+            main = Pass(name)
+            if not self._steps(main):
                 continue
-            main_passes.append(name)
-            further_passes += [f"{name}/step-{step}" for step in self._further_steps(steps)]
-            for cell in chain(*(self._swept(name, setting) for setting in self.settings.sweeps)):
-                pass_, steps = f"{name}/{cell}", self._steps(f"{name}+{cell}")
-                further_passes.append(pass_)
-                further_passes += [f"{pass_}/step-{step}" for step in self._further_steps(steps)]
-        return [*main_passes, *further_passes, ORIGINAL]
+            main_passes.append(main)
+            further_passes += self._further_steps(main)
+            for swept in self._swept(name):
+                further_passes += [swept, *self._further_steps(swept)]
+        return [*main_passes, *further_passes, Pass()]
 
-    def _swept(self, name: str, setting: Swept) -> list[str]:
-        """The values of a sweep that the model was rewired with on a set, as in folders' names."""
-        cells = [f"{setting}-{value}" for value in self.settings.sweeps[setting]]
-        folders = [self._rewired_folder(f"{name}+{cell}") for cell in cells]
-        pairs = zip(cells, folders, strict=True)
-        return [cell for cell, folder in pairs if read_settings(folder) or checkpoints(folder)]
+    def _swept(self, name: str) -> list[Pass]:
+        """The values of sweeps that the model was rewired with on a set."""
+        swept = [
+            Pass(name, setting, value)
+            for setting, values in self.settings.sweeps.items()
+            for value in values
+        ]
+        return [rewiring for rewiring in swept if self._folder(rewiring).is_dir()]
 
-    def _further_steps(self, steps: Iterable[int]) -> list[int]:
-        main = self.settings.step or max(steps)
-        return [step for step in steps if step != main]
+    def _further_steps(self, rewiring: Pass) -> list[Pass]:
+        steps, main = self._steps(rewiring), self._main_step(rewiring)
+        return [replace(rewiring, step=step) for step in steps if step != main]
 
-    def _steps(self, name: str) -> dict[int, Path]:
+    def _steps(self, rewiring: Pass) -> dict[int, Path]:
         """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
-        folder = self._rewired_folder(name)
+        folder = self._folder(rewiring)
         steps = checkpoints(folder)
         if not folder.is_dir():
-            remedy = f"add {name} to sentence_sets in params.yaml, or take it out of the sets"
+            remedy = f"add {rewiring} to sentence_sets in params.yaml, or take it out of the sets"
             raise BadInput(folder, "the model was not rewired on this set", f"{remedy} of {KEY}")
         if steps and self.settings.step not in (None, *steps):
             remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
             raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
         return steps
 
-    def inputs(self, pass_: str) -> list[Path]:
+    def _main_step(self, rewiring: Pass) -> int:
+        return self.settings.step or max(checkpoints(self._folder(rewiring)))
+
+    def inputs(self, pass_: Pass) -> list[Path]:
         """List the checkpoint of the pass; for the main step all checkpoints of its rewiring.
 
         Which checkpoints there are decides which of them is the main one, and whether it is also a
         variant of its own step. The records of sweeps decide whether the base settings are a value
         of theirs.
         """
-        folder, records = self._pass_folder(pass_), self._records(pass_)
-        return [folder.parent, *records[1:]] if _is_main_step(pass_) else [folder, *records]
+        folder, records = self._folder(pass_), self._records(pass_)
+        return [folder, *(records[1:] if _is_main(pass_) else records)]
 
     def batch_key(self, task: Task) -> str:
         """All tasks of a pass rank the same names, whose vectors are computed once."""
         return ""
 
-    def predict(self, task: Task, pass_: str) -> pd.DataFrame:
+    def predict(self, task: Task, pass_: Pass) -> pd.DataFrame:
         """Return the k nearest names of each query."""
-        replicate, variant = self._split_pass(pass_)
         model = self._model(pass_)
-        layers = self._layers(model, variant)
+        layers = self._layers(model, pass_)
         names = self._names(task.queries, task.benchmark_candidates)
         self._check_prompts(model, task)
         query_vectors = self._encode_prompts(model, self._prompts(model, task), layers)
@@ -192,76 +197,61 @@ class Contrastive(Method):
             table = _table(task.queries, index.names, neighbours, scores)
             if spare:
                 table = _without_subject(table, task.queries)
-            label = f"{READ}-{layer}"
+            label = Pass(pass_.set, READ, str(layer)).variant
             worst_scores = table["score"].where(table["rank"] <= task.k).groupby(table["query_id"])
             table = table[table["score"] >= worst_scores.transform("min")]
             for name in self._variants(model, pass_) if layer == -1 else [label]:
-                tables.append(table.assign(variant=name, replicate=replicate))
+                tables.append(table.assign(variant=name, replicate=pass_.set))
         return pd.concat(tables, ignore_index=True)
 
-    def _variants(self, model: Model, pass_: str) -> list[str]:
+    def _variants(self, model: Model, pass_: Pass) -> list[str]:
         """The names of a pass's predictions: each place of them in a curve is a variant.
 
         The main step is one of the steps. The base settings are a value of each sweep, unless the
         sweep names this value itself.
         """
-        replicate, variant = self._split_pass(pass_)
-        folder = self._pass_folder(pass_)
-        names = [variant]
-        if _is_main_step(pass_) and len(checkpoints(folder.parent)) > 1:
-            names.append(f"{variant}-{folder.name}".lstrip("-"))
+        own = [pass_]
+        if _is_main(pass_) and len(self._steps(pass_)) > 1:
+            own.append(replace(pass_, step=self._main_step(pass_)))
+        points = [*own]
         if self._records(pass_):
-            recorded = read_settings(self._rewired_folder(replicate))
-            points = [
-                f"{setting}-{plain_number(recorded[setting])}"
-                for setting, values in self.settings.sweeps.items()
-                if self._swept(replicate, setting) and recorded[setting] not in map(float, values)
-            ]
-            names += [f"{point}-{name}".rstrip("-") for point in points for name in names]
-        depth = model.config.num_hidden_layers
-        if not variant and self.settings.read_layers and depth not in self.settings.read_layers:
-            names.append(f"{READ}-{depth}")
-        return names
+            recorded = read_settings(self._folder(pass_.rewiring))
+            swept = {rewiring.setting for rewiring in self._swept(pass_.set)}
+            for setting, values in self.settings.sweeps.items():
+                value = recorded[setting]
+                if setting in swept and value not in map(float, values):
+                    points += [replace(each, setting=setting, value=str(value)) for each in own]
+        depth, further = model.config.num_hidden_layers, self.settings.read_layers
+        if not pass_.variant and further and depth not in further:
+            points.append(Pass(pass_.set, READ, str(depth)))
+        return [point.variant for point in points]
 
-    def _records(self, pass_: str) -> list[Path]:
+    def _records(self, pass_: Pass) -> list[Path]:
         """The settings of a set's rewiring, and of its sweeps, for a pass of the base settings.
 
         None where there are no sweeps, or no record of them.
         """
-        replicate, variant = self._split_pass(pass_)
-        if variant.partition("-")[0] not in ("", "step"):
+        if pass_.setting or not pass_.set:
             return []
-        cells = chain(*(self._swept(replicate, setting) for setting in self.settings.sweeps))
-        names = [f"{replicate}+{cell}" for cell in cells]
-        paths = [self._rewired_folder(name) / RECORD for name in (replicate, *names)]
-        return paths if names and all(path.is_file() for path in paths) else []
+        swept = self._swept(pass_.set)
+        paths = [self._folder(rewiring) / RECORD for rewiring in (pass_.rewiring, *swept)]
+        return paths if swept and all(path.is_file() for path in paths) else []
 
-    def _rewired_folder(self, name: str) -> Path:
-        return REWIRED / self.checkpoint.name / name
+    def _folder(self, pass_: Pass) -> Path:
+        """The checkpoint of a pass; for the main step the folder of all checkpoints."""
+        return REWIRED / self.checkpoint.name / str(pass_) if pass_.set else self.checkpoint
 
-    def _pass_folder(self, pass_: str) -> Path:
-        if pass_ == ORIGINAL:
-            return self.checkpoint
-        names = pass_.split("/")
-        step = "" if _is_main_step(pass_) else names.pop()
-        folder = self._rewired_folder("+".join(names))
-        return folder / (step or f"step-{self.settings.step or max(checkpoints(folder))}")
+    def _checkpoint(self, pass_: Pass) -> Path:
+        is_main = _is_main(pass_)
+        return self._folder(replace(pass_, step=self._main_step(pass_)) if is_main else pass_)
 
-    def _split_pass(self, pass_: str) -> tuple[str, str]:
-        """`(replicate, variant)` of a pass."""
-        if pass_ == ORIGINAL:
-            return "", ORIGINAL
-        replicate, *settings = pass_.split("/")
-        parts = [setting.partition("-") for setting in settings]
-        return replicate, "-".join(f"{name}-{plain_number(value)}" for name, _, value in parts)
-
-    def _layers(self, model: Model, variant: str) -> list[int]:
+    def _layers(self, model: Model, pass_: Pass) -> list[int]:
         """The layers to read: the last, and under the base settings those of `read_layers`.
 
         Prints which of these the model lacks, once.
         """
         depth = model.config.num_hidden_layers
-        further = dict.fromkeys(() if variant else self.settings.read_layers)
+        further = dict.fromkeys(() if pass_.variant else self.settings.read_layers)
         missing = [str(layer) for layer in further if layer > depth]
         if missing and not self.has_reported:
             name = self.checkpoint.name
@@ -269,11 +259,11 @@ class Contrastive(Method):
             self.has_reported = True
         return [-1, *(layer for layer in further if layer <= depth)]
 
-    def _model(self, pass_: str) -> Model:
+    def _model(self, pass_: Pass) -> Model:
         """Load the checkpoint of a pass, and free the previous one with its vectors."""
         if self.pass_model is None or self.pass_model[0] != pass_:
             self.pass_model, self.prompt_vectors, self.indexes = None, {}, []
-            folder = self._pass_folder(pass_)
+            folder = self._checkpoint(pass_)
             model = load(folder, "encoder", self.engine)
             if model.tokenizer.mask_token is None:
                 raise BadInput(folder, "the tokenizer has no mask token to put into the slot")
@@ -373,17 +363,8 @@ class Contrastive(Method):
         return round_to_half(vectors) if self.settings.vectors == "half" else vectors
 
 
-def _is_main_step(pass_: str) -> bool:
-    return pass_ != ORIGINAL and "/step-" not in pass_
-
-
-def plain_number(number: str | float) -> str:
-    """A number without an exponent, such as 0.00002 for 2e-05.
-
-    >>> plain_number("2e-05"), plain_number(12)
-    ('0.00002', '12')
-    """
-    return np.format_float_positional(float(number), trim="-")
+def _is_main(pass_: Pass) -> bool:
+    return bool(pass_.set) and pass_.step is None
 
 
 def round_to_half(vectors: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ from medprobe.metrics.results import (
     swept_settings,
 )
 from medprobe.metrics.summary import MEANS
-from medprobe.papers.medlama.settings.rewire import LOSSES, REWIRED
+from medprobe.papers.medlama.rewired import LOSSES, ORIGINAL, READ, REWIRED, Pass
 from medprobe.report.blocks import Block, Cell, Drawing, Part, Table, folded, part
 from medprobe.report.figures import plots
 from medprobe.report.numbers import cell, metric_head
@@ -56,9 +56,8 @@ def _rewiring(results: PageData, benchmark: str) -> list[Block]:
 
 HIGHEST: Final = 9  # relations that are drawn, as in the paper
 STEP: Final = "step"  # the sweep over steps of rewiring
-START: Final = "original"  # the variant of a model that is not rewired: step 0
+START: Final = ORIGINAL  # the variant of a model that is not rewired: step 0
 CUT: Final = "layers"  # the sweep over first layers that are rewired alone
-READ: Final = "read_layers"  # the sweep over layers of the whole rewired encoder
 
 
 def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> list[Drawing]:
@@ -209,16 +208,18 @@ def by_relation(rows: pd.DataFrame, metadata: Metadata) -> list[Drawing]:
     return drawings
 
 
-def find_rewirings(result: SingleResult) -> list[str]:
+def find_rewirings(result: SingleResult) -> list[Pass]:
     """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
     if result.method != "contrastive":
         return []
     replicates = pq.read_table(result.path, columns=["replicate"])["replicate"]
     sets = sorted({*replicates.unique().to_pylist()} - {""})
     start = f"{result.method}.sweeps."
-    swept = [name.removeprefix(start) for name in result.settings if name.startswith(start)]
-    cells = [f"{name}+{cell.replace('.', '-', 1)}" for name in sets for cell in swept]
-    return [*sets, *(cell for cell in cells if (REWIRED / result.model / cell).is_dir())]
+    keys = [name.removeprefix(start) for name in result.settings if name.startswith(start)]
+    values = [key.split(".", 1) for key in keys]
+    swept = [Pass(name, setting, value) for name in sets for setting, value in values]
+    folder = REWIRED / result.model
+    return [*map(Pass, sets), *(pass_ for pass_ in swept if (folder / str(pass_)).is_dir())]
 
 
 def inputs(result: SingleResult) -> list[str]:

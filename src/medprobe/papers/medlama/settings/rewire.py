@@ -3,20 +3,13 @@
 Rewiring writes checkpoints, folders `step-<n>`, with the settings it had.
 """
 
-import json
-from pathlib import Path
 from typing import Any, Final, Literal
 
 from pydantic import Field
 
-from medprobe.core.files import replacing
 from medprobe.core.params import Params, Settings
 from medprobe.core.settings import Section, check_settings
 
-REWIRED: Final = Path("outputs/rewired")  # a folder for each model, in it one for each rewiring
-LOSSES: Final = Path("outputs/losses")  # by step
-NONE: Final = ".none"  # an empty folder of a model's; no set has this name
-RECORD: Final = "settings.json"  # next to the checkpoints
 Cut = Literal["released", "tail", "sentence"]
 
 
@@ -57,25 +50,6 @@ def checkpoint_steps(settings: RewireSettings) -> list[int]:
     """Return the steps whose checkpoints are stored: every `checkpoint_every`, and the last."""
     every = range(settings.checkpoint_every, settings.steps, settings.checkpoint_every)
     return [*every, settings.steps]
-
-
-def make_folder(model: str) -> None:
-    """Make a model's folder, for a model that is rewired on no set: `contrastive` depends on it."""
-    with replacing(REWIRED / model / NONE) as path:
-        path.mkdir()
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of a rewiring, none where they are not recorded."""
-    path = folder / RECORD
-    content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    return content
-
-
-def checkpoints(folder: Path) -> dict[int, Path]:
-    """Return the checkpoints in a folder by step, in order; none where there is no folder."""
-    by_step = {int(path.name.removeprefix("step-")): path for path in folder.glob("step-*")}
-    return dict(sorted(by_step.items()))
 
 
 def _check(params: Params) -> None:

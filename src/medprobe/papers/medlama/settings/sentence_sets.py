@@ -11,10 +11,18 @@ from pydantic import Field
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, Settings
 from medprobe.core.progress import print_above
-from medprobe.core.settings import Choices, Name, Section, check_name, check_settings
+from medprobe.core.settings import (
+    Choices,
+    Name,
+    Section,
+    check_name,
+    check_settings,
+    parse_section,
+)
+from medprobe.papers.medlama.sentences import SENTENCES, read_pairs
 from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings, checkpoint_steps
 
-FOLDER: Final = "sentences"  # of data/
+FOLDER: Final = SENTENCES.name  # of data/
 
 
 class SentenceSet(Section):
@@ -36,10 +44,21 @@ class SentenceSet(Section):
         return model not in self.without and (self.models is None or model in self.models)
 
 
+def rewire_settings(name: str, params: Params, swept: Choices | None = None) -> RewireSettings:
+    """Return the settings of rewiring on a set, with those that a sweep varies."""
+    own = SENTENCE_SETS.of(params).get(name, SentenceSet()).rewire
+    choices = REWIRE.of(params) | own | (swept or {})
+    return parse_section(RewireSettings, choices, "params.yaml: rewire")
+
+
+def check_sentences(name: str, params: Params) -> None:
+    """Refuse a sentence set with too few sentences that can be cut."""
+    settings = rewire_settings(name, params)
+    read_pairs(SENTENCES / f"{name}.txt", "[MASK]", settings, f"{params.seed} {name}")
+
+
 def _check(params: Params) -> None:
     """Refuse what is wrong in the sets, and what Contrastive-Probe says of them."""
-    from medprobe.papers.medlama.rewiring import check_sentences
-
     for builder, named in params.benchmarks.items():
         if FOLDER in named:
             problem = f"'{FOLDER}' is the folder of sentence sets"
@@ -55,7 +74,7 @@ def _check(params: Params) -> None:
             problem = f"no model '{model}'{nearest(model, models)}"
             print_above(f"warning: params.yaml: sentence_sets.<set>.without: {problem}")
     for name in sets:
-        if Path("data", FOLDER, f"{name}.txt").is_file():
+        if (SENTENCES / f"{name}.txt").is_file():
             check_sentences(name, params)
     for kind, methods in params.methods.items():
         for benchmark, choices in methods.get("contrastive", {}).items():
@@ -68,8 +87,7 @@ def _check(params: Params) -> None:
 
 
 def _check_step(params: Params, name: str, step: int, where: str) -> None:
-    choices = REWIRE.of(params) | SENTENCE_SETS.of(params)[name].rewire
-    rewire = RewireSettings.model_validate(choices)
+    rewire = rewire_settings(name, params)
     if step not in checkpoint_steps(rewire):
         problem = (
             f"rewiring on {name} keeps no checkpoint of step {step}: "

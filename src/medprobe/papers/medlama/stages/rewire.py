@@ -25,23 +25,13 @@ from medprobe.core.progress import show_progress
 from medprobe.core.settings import parse_section
 from medprobe.engine.configuration import count_layers
 from medprobe.engine.load import load
-from medprobe.papers.medlama.rewiring import (
-    SENTENCES,
-    STATE,
-    VERSION,
-    Rewiring,
-    newest_step,
-    read_pairs,
-)
-from medprobe.papers.medlama.settings.rewire import (
-    LOSSES,
-    RECORD,
-    REWIRE,
-    REWIRED,
-    RewireSettings,
-    make_folder,
-)
+from medprobe.papers.medlama.rewired import LOSSES, RECORD, REWIRED, Pass
+from medprobe.papers.medlama.rewiring import STATE, VERSION, Rewiring, newest_step
+from medprobe.papers.medlama.sentences import SENTENCES, read_pairs
+from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, SentenceSet
+
+NONE: Final = ".none"  # an empty folder of a model's; no set has this name
 
 
 def rewire(
@@ -63,8 +53,8 @@ def rewire(
     choices = REWIRE.of(params) | set_params.rewire | ({swept[0]: swept[1]} if swept else {})
     settings = parse_section(RewireSettings, choices, "params.yaml: rewire")
     params.models.kind(model)  # raises BadInput for an unknown one
-    name = f"{sentence_set}+{'-'.join(swept)}" if swept else sentence_set
-    target, losses = REWIRED / model / name, LOSSES / model / f"{name}.csv"
+    name = Pass(sentence_set, *(swept or ()))
+    target, losses = REWIRED / model / str(name), LOSSES / model / f"{name}.csv"
     is_for_model = set_params.is_for(model)
     if not is_for_model:
         print(f"{model} is left out of sentence_sets.{sentence_set}")
@@ -195,7 +185,9 @@ def command(
         raise BadInput("rewire", problem, "give all of them, or --set alone")
     if sentence_set is None:
         params.models.kind(model)  # raises BadInput for an unknown one
-        return make_folder(model)
+        with replacing(REWIRED / model / NONE) as path:
+            path.mkdir()
+        return
     swept = (sweep, value) if sweep and value else None
     with open_executor(params.engine) as executor:
         rewire(model, sentence_set, params, swept, executor)

@@ -8,7 +8,9 @@ import pandas as pd
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
-from medprobe.papers.medlama.rewiring import SENTENCES, check_sentences, read_sentences
+from medprobe.papers.medlama.sentences import SENTENCES, read_sentences
+from medprobe.papers.medlama.settings.sentence_sets import check_sentences
+from medprobe.papers.medlama.settings.sweeps import check_sizes
 from medprobe.pipeline.stages.validate import run_gate
 from medprobe.sources.publishers import compare
 
@@ -39,6 +41,7 @@ def validate_sentences(name: str, params: Params) -> None:
     )
     try:
         check_sentences(name, params)
+        check_sizes(name, params)
     except BadInput:
         passed.unlink()
         raise
