@@ -107,13 +107,20 @@ def _differences(section: type[BaseModel], before: dict[str, list[str]]) -> list
     like = max(before, key=lambda name: len({*own} & {*before[name]}), default="")
     shared = [row for row in own if like and row in before[like]]
     if len(shared) < 4:
-        return _list(own)
+        return _list(_named_once(row, before) for row in own)
     lacking = [row.split()[1].strip(":") for row in before[like] if row not in own]
     further = [row for row in own if row not in shared]
     without = f", without {', '.join(lacking)}" if lacking else ""
     return [f"Settings of [{like}](#{like}){without}{', and:' if further else '.'}", ""] + (
         _list(further) if further else []
     )
+
+
+def _named_once(row: str, before: dict[str, list[str]]) -> str:
+    """A row, or the earlier section that explains it in the same words."""
+    first = next((name for name, earlier in before.items() if row in earlier), None)
+    key = row.split()[1].rstrip(":")
+    return f"- {key}: as in [{first}](#{first})." if first else row
 
 
 def kinds() -> dict[str, str]:

@@ -25,8 +25,7 @@ class SentenceSettings(Section):
 
     max_words: int | None = Field(None, gt=0)
     """The most words of a sentence. A longer one is no query, and is counted as `too_long`. Empty:
-    no limit, and of a sentence that is longer than its window a model reads the words around the
-    gap."""
+    no limit; of a sentence longer than its window, a model reads the words around the gap."""
 
 
 def is_too_long(text: str, max_words: int | None) -> bool:
