@@ -84,3 +84,14 @@ def board_of(
 ) -> Board:
     """The first screen of `page_data`."""
     return leaderboard(page_data(values, apart, above, **about))
+
+
+def spelt(text: str) -> set[str]:
+    """The letters of `ac–f`."""
+    found: set[str] = set()
+    for place, letter in enumerate(text):
+        if letter == "–":
+            found |= set(map(chr, range(ord(text[place - 1]), ord(text[place + 1]))))
+        else:
+            found.add(letter)
+    return found

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.browser import AXE, Reader, find_missing, open_browser, set_view
-from helpers.made_board import page_data
+from helpers.made_board import page_data, spelt
 from medprobe.core.params import Models, Params
 from medprobe.report.leaderboard import leaderboard, title
 from medprobe.report.page import write_page
@@ -96,7 +96,11 @@ def test_the_first_screen_answers(page: Reader, width: int, height: int) -> None
     figures = [text.text for text in page.finds(".cell.here .figure > :not(sup)")]
     assert figures == ["60.0", "30.0", "▾", "5.0"]
     [legend] = page.finds(".legend")
-    for element in (heading, *page.finds("#board .matrix tbody tr"), legend):
+    assert "same letter" in legend.text and "ranks" not in legend.text
+    assert ("blank: not asked" in legend.text) == (width > 600)
+    [order] = page.finds(".order")
+    assert "Click two models to compare" in order.text
+    for element in (heading, order, *page.finds("#board .matrix tbody tr"), legend):
         assert element.rect["y"] + element.rect["height"] <= height
         assert element.rect["x"] + element.rect["width"] <= width
 
@@ -110,6 +114,8 @@ def test_a_bar_runs_from_control_to_value_and_who_was_not_asked_has_none(page: R
     )
     shown = page.asks(f"[{bar}, ...{bar}.children].map(box)")
     (left, width), (start, length), _ = shown
+    room = page.asks(f"{bar}.clientLeft")
+    left, width = left + room, width - 2 * room
     assert (start - left) / width == pytest.approx(0.1, abs=0.01)  # the control
     assert length / width == pytest.approx(0.5, abs=0.01)  # what the subject contributes
     assert len(page.finds("#board td.none")) == len(page.finds("#board tbody tr")) - 1
@@ -132,7 +138,9 @@ def test_two_models_are_compared_by_two_clicks(page: Reader) -> None:
     assert names(page, ".matrix:not(.rest) th button")[:2] == ["drugs", "genes"]
     assert names(page, ".matrix.rest tbody th button") == ["poor"]
     page.open("index.html#leaderboard?models=poor,fair")  # the address is what one shares
-    assert page.finds("#title")[0].text == "fair and poor tie on drugs (30.0 and 5.0)"
+    assert page.finds("#title")[0].text == (
+        "fair is first but not significantly better than poor on drugs (30.0 against 5.0)"
+    )
     assert "not significantly different" in page.finds(".duel")[0].text
     page.clicks("button", "All 3 models")
     assert not page.finds(".duel") and len(page.finds(".matrix tbody tr")) == 3
@@ -147,6 +155,21 @@ def test_a_click_on_a_benchmark_sorts_by_it(page: Reader, folders: dict[str, Pat
     values = [float(figure.text) for figure in figures]
     assert values == sorted(values, reverse=True)
     assert f"sort={head}" in reader.window.current_url
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bold_is_who_shares_a_letter_with_the_best(
+    page: Reader, folders: dict[str, Path], seed: int
+) -> None:
+    """Title, bold and letters follow one rule; where nothing is tested, there are none."""
+    reader = Reader(page.window, folders[f"mixed-{seed}"])
+    reader.open("index.html")
+    for column in leaderboard(mixed(seed))["benchmarks"]:
+        cells = sorted(filter(None, column["cells"]), key=lambda cell: cell["place"])
+        best = spelt(cells[0]["letters"])
+        near = {cell["text"] for cell in cells if spelt(cell["letters"]) & best}
+        bold = reader.finds(f"#board [data-benchmark={column['name']}] b")
+        assert {text.text for text in bold} == near, column["name"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -170,15 +193,21 @@ def test_forty_models_are_one_list(page: Reader, folders: dict[str, Path]) -> No
     assert len(rows) == 40 and {row.rect["height"] for row in rows[:9]} == {24}
     ranges = [place.text for place in reader.finds("#board .place")]
     assert (ranges[0], ranges[20]) == ("1–10", "12–30")
-    [last] = reader.finds("#board tr.last-equal")
-    assert "model-09" in last.text
-    assert reader.finds("#title")[0].text == "Ten models tie on drugs and genes"
+    starts = [int(text.partition("–")[0]) for text in ranges]
+    assert starts == sorted(starts)
+    assert reader.finds("#title")[0].text == (
+        "model-00 is first but not significantly better than 9 others on drugs (90.0) and "
+        "9 others on genes (90.0)"
+    )
+    assert len(reader.finds("#board [data-benchmark=drugs] b")) == 10
+    assert "ranks that the tests leave open" in reader.finds(".legend")[0].text
     reader.finds("input[type=search]")[0].send_keys("07")
     assert names(reader) == ["model-07"] and "find=07" in reader.window.current_url
     assert reader.finds("#title")[0].text.startswith("model-07 is above its control")
     reader.open("index.html#leaderboard?kind=causal")
     assert len(reader.finds("#board tbody tr")) == 20
-    assert reader.finds("#title")[0].text == "Five models tie on drugs and genes"
+    assert "better than 4 others on drugs" in reader.finds("#title")[0].text
+    assert len(reader.finds("#board [data-benchmark=drugs] b")) == 5
 
 
 def test_a_phone_shows_one_benchmark_and_names_above_bars(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.made_board import board_of, page_data
+from helpers.made_board import board_of, page_data, spelt
 from medprobe.report.leaderboard import leaderboard, letters, title
 
 Values = Mapping[str, Mapping[str, float]]
@@ -20,8 +20,18 @@ LEAD: Values = {"sure": {"good": 0.9, "fair": 0.5, "poor": 0.4}}
     ("values", "apart", "above", "says"),
     [
         (LEAD, ["good fair", "good poor"], "good fair", "good leads on sure by 40.0 points"),
-        (LEAD, ["good poor"], "good", "good and fair tie on sure (90.0 and 50.0)"),
-        (LEAD, [], "good", "Three models tie on sure"),
+        (
+            LEAD,
+            ["good poor"],
+            "good",
+            "good is first but not significantly better than fair on sure (90.0 against 50.0)",
+        ),
+        (
+            LEAD,
+            [],
+            "good",
+            "good is first but not significantly better than 2 others on sure (90.0)",
+        ),
         (LEAD, ["good fair"], "", "No model is above its control on sure"),
         ({"own": {"good": 0.9}}, [], "good", "good is above its control on own by 80.0 points"),
         ({"own": {"good": 0.9}}, [], "", "good is not above its control on own"),
@@ -29,13 +39,14 @@ LEAD: Values = {"sure": {"good": 0.9, "fair": 0.5, "poor": 0.4}}
             {"one": {"a": 0.5, "b": 0.2}, "two": {"a": 0.4, "b": 0.3}, "three": {"a": 0.4}},
             ["a b"],
             "a b",
-            "a leads on one by 30.0 and two by 10.0 points",  # nobody else was asked three
+            "a leads b on one by 30.0 and two by 10.0 points",  # nobody else was asked three
         ),
         (
             {"one": {"a": 0.5, "b": 0.2}, "two": {"c": 0.4, "d": 0.4}},
             ["a b"],
             "a b c d",
-            "a leads on one by 30.0 points; c and d tie on two (40.0 and 40.0)",
+            "a leads b on one by 30.0 points; "
+            "c is first but not significantly better than d on two (40.0 against 40.0)",
         ),
     ],
 )
@@ -47,9 +58,9 @@ def test_the_title_follows_the_chosen_models() -> None:
     board = board_of(LEAD, ["good fair", "good poor"], ["good", "fair"])
     fair, good, poor = range(3)
     assert [model["name"] for model in board["models"]] == ["fair", "good", "poor"]
-    assert title(board, [fair, poor]) == "fair and poor tie on sure (50.0 and 40.0)"
+    assert title(board, [fair, poor]).startswith("fair is first but not significantly better")
     assert title(board, [poor]) == "poor is not above its control on sure"
-    assert title(board, [fair, good]) == "good leads on sure by 40.0 points"
+    assert title(board, [fair, good]) == "good leads fair on sure by 40.0 points"
 
 
 def test_what_no_test_could_find_is_not_called_a_tie() -> None:
@@ -79,7 +90,7 @@ def test_where_low_is_good_the_lowest_leads_and_has_no_place_on_the_scale() -> N
     assert [cell["place"] for cell in column["cells"]] == [1, 0]
     assert column["tests"][0][2:5] == [-10.0, -10.05, -9.95]  # a is worse
     assert not column["share"]
-    assert title(board) == "b leads on texts"
+    assert title(board) == "b leads a on texts"
 
 
 @given(st.integers(2, 9), st.integers(0, 2**36 - 1))
@@ -90,17 +101,6 @@ def test_models_share_a_letter_if_and_only_if_they_cannot_be_told_apart(n: int, 
     groups = [spelt(text) for text in letters(different)]
     for i, j in combinations(range(n), 2):
         assert bool(groups[i] & groups[j]) != different[i, j]
-
-
-def spelt(text: str) -> set[str]:
-    """The letters of `ac–f`."""
-    found: set[str] = set()
-    for place, letter in enumerate(text):
-        if letter == "–":
-            found |= set(map(chr, range(ord(text[place - 1]), ord(text[place + 1]))))
-        else:
-            found.add(letter)
-    return found
 
 
 def test_no_numbers_give_no_first_screen() -> None:

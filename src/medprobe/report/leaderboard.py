@@ -29,7 +29,6 @@ from 0 to 100, with one digit, so that both languages print them alike."""
 Column = dict[str, Any]
 
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-NUMBERS: Final = ("three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 def leaderboard(results: PageData) -> Board:
@@ -43,6 +42,7 @@ def leaderboard(results: PageData) -> Board:
     return {
         "models": [{"name": name, "kind": kinds.get(name, "")} for name in models],
         "benchmarks": columns,
+        "confidence": f"{100 * results.confidence:.0f}",
         "synthetic": sorted({*models} & results.invented),
     }
 
@@ -232,15 +232,15 @@ def _say(column: Column, asked: Sequence[int], models: Sequence[str]) -> tuple[i
     reasons = ["untested" if test is None else test[5] for test in against]
     if untested := [reason for reason in reasons if isinstance(reason, str)]:
         return UNTESTED, "models cannot be compared on ", f"{name} ({untested[0]})"
-    tied = [best, *(other for other, state in zip(asked[1:], reasons, strict=True) if not state)]
-    if len(tied) == 1:
-        by = f" by {abs(against[0][2]):.1f}" if column["share"] and against[0] else ""
-        return LEADS, f"{models[best]} leads on ", name + by
-    if len(tied) == 2:
-        values = " and ".join(column["cells"][number]["text"] for number in tied)
-        return TIES, f"{models[tied[0]]} and {models[tied[1]]} tie on ", f"{name} ({values})"
-    count = dict(enumerate(NUMBERS, 3)).get(len(tied), str(len(tied)))
-    return TIES, f"{count} models tie on ", name
+    if tied := [other for other, state in zip(asked[1:], reasons, strict=True) if not state]:
+        start = f"{models[best]} is first but not significantly better than "
+        if len(tied) > 1:
+            return TIES, start, f"{len(tied)} others on {name} ({cell['text']})"
+        values = f"{cell['text']} against {column['cells'][tied[0]]['text']}"
+        return TIES, start, f"{models[tied[0]]} on {name} ({values})"
+    over = f" {models[asked[1]]}" if len(asked) == 2 else ""
+    by = f" by {abs(against[0][2]):.1f}" if column["share"] and against[0] else ""
+    return LEADS, f"{models[best]} leads{over} on ", name + by
 
 
 def _join(items: Sequence[str]) -> str:

@@ -25,9 +25,15 @@ function compare(column, a, b) {
 }
 
 // What is said of a benchmark: `_say` of report/leaderboard.py, word for word.
-const NUMBERS = ["three", "four", "five", "six", "seven", "eight", "nine", "ten"]; // from 3
 const [LEADS, ALONE, TIES, NONE, UNTESTED] = [0, 1, 2, 3, 4];
 const listed = items => [items.slice(0, -1).join(", "), items.at(-1)].filter(Boolean).join(" and ");
+const askedOf = (column, models) => models.filter(model => column.cells[model])
+  .sort((a, b) => column.cells[a].place - column.cells[b].place);
+// Who is not significantly worse than the first of them, or why that cannot be tested.
+function tiedOf(column, [best, ...others]) {
+  const states = others.map(other => compare(column, best, other)?.state ?? "untested");
+  return states.find(state => typeof state === "string") ?? others.filter((_, at) => states[at] === 0);
+}
 function say(column, asked) {
   const [best, ...others] = asked;
   const cell = column.cells[best];
@@ -40,23 +46,20 @@ function say(column, asked) {
   }
   if (!states.has("above") && (states.has("below") || states.has("not")))
     return [NONE, "no model is above its control on ", column.name];
-  const against = others.map(other => compare(column, best, other));
-  const untested = against.map(test => test === null ? "untested" : test.state).find(state => typeof state === "string");
-  if (untested) return [UNTESTED, "models cannot be compared on ", `${column.name} (${untested})`];
-  const tied = [best, ...others.filter((_, at) => against[at].state === 0)];
-  if (tied.length === 1)
-    return [LEADS, `${names[best]} leads on `, column.name + (column.share ? ` by ${Math.abs(against[0].difference).toFixed(1)}` : "")];
-  if (tied.length === 2) {
-    const values = tied.map(model => column.cells[model].text).join(" and ");
-    return [TIES, `${names[best]} and ${names[tied[1]]} tie on `, `${column.name} (${values})`];
+  const tied = tiedOf(column, asked);
+  if (typeof tied === "string") return [UNTESTED, "models cannot be compared on ", `${column.name} (${tied})`];
+  if (tied.length) {
+    const [who, than] = tied.length > 1 ? [`${tied.length} others`, ""]
+      : [names[tied[0]], ` against ${column.cells[tied[0]].text}`];
+    return [TIES, `${names[best]} is first but not significantly better than `, `${who} on ${column.name} (${cell.text}${than})`];
   }
-  return [TIES, `${NUMBERS[tied.length - 3] ?? tied.length} models tie on `, column.name];
+  return [LEADS, `${names[best]} leads${others.length > 1 ? "" : ` ${names[others[0]]}`} on `,
+    column.name + (column.share ? ` by ${Math.abs(compare(column, best, others[0]).difference).toFixed(1)}` : "")];
 }
 function title(models) {
   const said = new Map();
   columns.forEach(column => {
-    const asked = models.filter(model => column.cells[model])
-      .sort((a, b) => column.cells[a].place - column.cells[b].place);
+    const asked = askedOf(column, models);
     if (!asked.length) return;
     const [rank, start, item] = say(column, asked);
     if (!said.has(start)) said.set(start, [rank, start, []]);
@@ -81,20 +84,20 @@ function shown({ choices }) {
 }
 // The columns that all of these models have.
 const common = models => columns.filter(column => column.share && models.every(model => column.cells[model]));
-// By one column, else by the mean difference to the control on what all have, else by the tests.
-function ordered(models, by, column) {
-  if (column) {
-    const place = model => column.cells[model]?.place ?? Infinity;
-    return [...models].sort((a, b) => place(a) - place(b) || a - b);
-  }
-  const mean = (model, of) => {
-    const gains = of.map(one => one.cells[model]?.gain).filter(gain => typeof gain === "number");
-    return gains.reduce((sum, gain) => sum + gain, 0) / Math.max(1, gains.length);
-  };
-  const wins = model => by.length ? 0 : models.reduce((sum, other) => sum
-    + beats(model, other, columns) - beats(other, model, columns), 0);
-  const keys = new Map(models.map(model => [model, [wins(model), mean(model, by.length ? by : columns)]]));
-  const less = (a, b) => b[0] - a[0] || b[1] - a[1];
+// The first and last rank that the tests leave open to each of these models.
+const ranks = (models, on) => new Map(models.map(model => [model, [
+  1 + models.filter(other => beats(other, model, on)).length,
+  models.length - models.filter(other => beats(model, other, on)).length]]));
+// By one column, else by the ranks, then by the mean difference to the control on what all have.
+function ordered(models, column) {
+  const open = ranks(models, columns);
+  const by = common(models);
+  const keys = new Map(models.map(model => {
+    if (column) return [model, [column.cells[model]?.place ?? names.length, 0]];
+    const gains = (by.length ? by : columns).map(one => one.cells[model]?.gain ?? 0);
+    return [model, [open.get(model)[0] + open.get(model)[1], -gains.reduce((sum, gain) => sum + gain, 0)]];
+  }));
+  const less = (a, b) => a[0] - b[0] || a[1] - b[1];
   return [...models].sort((a, b) => less(keys.get(a), keys.get(b)) || a - b);
 }
 // Whether a is significantly better than b somewhere, and nowhere worse.
@@ -103,21 +106,27 @@ const beats = (a, b, on) => {
   return tests.some(test => test.better) && !tests.some(test => test.state === 1 && !test.better);
 };
 
-function cellOf(column, model) {
+// The best of these models and who is not significantly worse, as in the title.
+function boldOf(column, models) {
+  const asked = askedOf(column, models);
+  const tied = tiedOf(column, asked);
+  return asked.length > 1 && typeof tied !== "string" ? [asked[0], ...tied] : [];
+}
+function cellOf(column, model, isBold) {
   const cell = column.cells[model];
   const td = node("td", { className: cell ? `cell ${cell.state}` : "cell none" });
   td.dataset.benchmark = column.name;
   if (!cell) { td.append(node("span", { className: "unseen", textContent: "not asked" })); return td; }
   td.title = `${names[model]} on ${column.name}\n${cell.about}`;
-  const first = cell.letters.startsWith("a") && cell.state === "above";
-  const figure = node("span", { className: "figure" }, node(first ? "b" : "span", { textContent: cell.text }));
+  const figure = node("span", { className: "figure" }, node(isBold ? "b" : "span", { textContent: cell.text }));
   if (cell.state === "below") figure.prepend(node("span", { className: "mark", textContent: "▾" }));
   if (cell.letters) figure.append(node("sup", { textContent: cell.letters }));
   td.append(figure);
   if (column.share) {
     const bar = node("i", { className: "bar" }, node("i"), node("u"));
     const [from, to] = [cell.control ?? 0, cell.value];
-    bar.style.cssText = `--from:${Math.min(from, to)}%;--size:${Math.abs(to - from)}%;--control:${from}%`;
+    bar.classList.toggle("down", to < from);
+    bar.style.cssText = `--size:${Math.abs(to - from)}%;--control:${from}%`;
     if (cell.control === null || cell.control === undefined) bar.lastChild.remove();
     td.append(bar);
   }
@@ -128,11 +137,8 @@ function cellOf(column, model) {
 }
 
 function headOf(column, sorted) {
-  const reasons = new Set(column.tests.map(test => test[5]));
-  const [reason] = reasons;
   const about = [`${column.metric}, n=${round(column.queries)}`];
   if (column.lower) about.push("low is good");
-  if (reasons.size === 1 && typeof reason === "string") about.push(`no test: ${reason}`);
   const button = node("button", { type: "button", textContent: column.name });
   button.addEventListener("click", () => choose("sort", sorted ? null : column.name));
   const th = node("th", { scope: "col" }, button, ...about.map(text => node("small", { textContent: text })));
@@ -142,37 +148,27 @@ function headOf(column, sorted) {
 }
 
 // The matrix of these models, the best first.
-function matrix(models, { view, dense, sort, by, chosen, isRest }) {
+function matrix(models, { dense, sort, chosen, isRest }) {
   const wide = names.length > DENSE;
-  const place = model => {
-    const on = sort ? [sort] : columns;
-    const better = models.filter(other => other !== model && beats(other, model, on)).length;
-    const worse = models.filter(other => other !== model && beats(model, other, on)).length;
-    const [first, last] = [1 + better, models.length - worse];
-    return node("span", { className: "place", textContent: first === last ? String(first) : `${first}–${last}`,
-      title: "the ranks that the tests leave open" });
-  };
+  const open = wide ? ranks(models, sort ? [sort] : columns) : new Map();
+  const bold = columns.map(column => isRest ? [] : boldOf(column, models));
+  const place = model => node("span", { className: "place", textContent: [...new Set(open.get(model))].join("–") });
   const rows = models.map(model => {
     const isChosen = chosen.includes(model);
     const button = node("button", { type: "button", textContent: names[model] });
     button.setAttribute("aria-pressed", isChosen);
     const head = node("th", { scope: "row", title: names[model] }, ...(wide ? [place(model)] : []), button,
       ...(wide ? [] : [node("small", { textContent: board.models[model].kind })]));
-    const row = node("tr", { className: isChosen ? "chosen" : "" }, head, ...columns.map(column => cellOf(column, model)));
+    const row = node("tr", { className: isChosen ? "chosen" : "" }, head, ...columns.map((column, at) => cellOf(column, model, bold[at].includes(model))));
     row.addEventListener("click", () => toggle(model));
     return row;
   });
-  if (wide && !isRest && models.length > 1) {
-    const on = sort ? [sort] : columns;
-    const last = models.findLastIndex(model => model === models[0] || !beats(models[0], model, on));
-    if (last < models.length - 1) rows[last].classList.add("last-equal");
-  }
   const label = node("th", { scope: "col" }, node("span", { className: "unseen", textContent: "model" }));
   const head = node("thead", {}, node("tr", {}, label, ...columns.map(column => headOf(column, column === sort))));
   const caption = node("caption", { className: "unseen", textContent: isRest ? "The other models" : "Models by benchmark" });
   const table = node("table", { className: `matrix${dense ? " dense" : ""}${isRest ? " rest" : ""}` },
     caption, head, node("tbody", {}, ...rows));
-  return table;
+  return node("div", { className: "sideways" }, table);
 }
 
 function toggle(model) {
@@ -202,7 +198,7 @@ function duel(a, b) {
     return axis;
   };
   box.append(node("p", { className: "sides" }, node("span"),
-    node("span", {}, node("span", { className: "b", textContent: `← ${names[b]} better` }), node("span", { textContent: `±${reach} points` }),
+    node("span", {}, node("span", { className: "b", textContent: `← ${names[b]} better` }), node("span", { textContent: `±${reach} points, ${board.confidence} % intervals` }),
       node("span", { className: "a", textContent: `${names[a]} better →` }))));
   both.forEach(({ column, test }) => {
     const row = node("div", { className: "pair" });
@@ -292,30 +288,43 @@ function tools(here) {
 }
 const sortColumn = ({ choices }) => columns.find(({ name }) => name === choices.get("sort")) ?? columns[0];
 
+// One line above the rows: their order, what a click does, and what is not compared.
+function orderOf(models, sort) {
+  const said = [];
+  if (names.length > 2) {
+    const missing = models.filter(model => phone.matches && !sort.cells[model]).length;
+    said.push((sort ? `Ranked on ${sort.name}` : "Ranked by tests, then by mean difference to the control")
+      + (missing ? `; ${missing} not asked.` : "."), `Click two models to compare${phone.matches ? "" : ", a benchmark to sort"}.`);
+  }
+  (phone.matches ? [sort] : columns).forEach(column => {
+    const [reason, ...others] = new Set(column.tests.map(test => test[5]));
+    if (typeof reason === "string" && !others.length) said.push(`Not compared on ${column.name}: ${reason}.`);
+  });
+  return said.join(" ");
+}
+
 function showBoard() {
   const here = address();
   const box = document.getElementById("board");
   if (!box) return;
   const { pool, chosen, subject } = shown(here);
   const sort = phone.matches || here.choices.has("sort") ? sortColumn(here) : null;
-  const by = common(subject);
-  const about = { dense: pool.length + chosen.length > DENSE && names.length > DENSE, sort, by, chosen };
-  const first = ordered(subject, by, sort);
+  const about = { dense: pool.length + chosen.length > DENSE && names.length > DENSE, sort, chosen };
+  const first = ordered(subject, sort);
   const heading = title(subject) || "No model has these words";
   const head = document.getElementById("title");
   head.textContent = heading;
   head.classList.toggle("long", heading.length > 90);
   document.title = `medprobe: ${heading}`;
-  const rest = chosen.length ? ordered(pool.filter(at => !chosen.includes(at)), by, sort) : [];
-  const order = sort ? `by ${sort.name}` : by.length
-    ? `by the mean difference to the control on ${listed(by.map(({ name }) => name))}`
-    : "by tests won less tests lost, as no benchmark was asked of all";
-  const tables = [matrix(first, about), ...(first.length === 2 ? [duel(...first)] : []),
-    ...(rest.length ? [matrix(rest, { ...about, isRest: true })] : [])];
-  box.replaceChildren(...tools(here), ...tables,
-    ...(names.length > 2 ? [node("p", { className: "quiet order",
-      textContent: `Sorted ${order}. Click two models to compare them, or a benchmark to sort.` })] : []));
+  const rest = chosen.length ? ordered(pool.filter(at => !chosen.includes(at)), sort) : [];
+  const legend = document.querySelector(".legend");
+  box.replaceChildren(...tools(here), node("p", { className: "quiet order", textContent: orderOf(subject, sort) }),
+    matrix(first, about), legend, ...(first.length === 2 ? [duel(...first)] : []),
+    ...(rest.length ? [matrix(rest, { ...about, isRest: true })] : []));
   box.style.setProperty("--columns", columns.length);
+  box.style.setProperty("--longest", Math.max(...names.map(name => name.length)));
   $("[data-benchmark]", box).forEach(cell => cell.classList.toggle("here", cell.dataset.benchmark === sortColumn(here).name));
+  // the legend has the marks that are seen
+  $("[data-mark]", legend).forEach(entry => { entry.hidden = !$(`.matrix ${entry.dataset.mark}`, box).some(mark => mark.offsetParent); });
 }
 phone.addEventListener("change", showBoard);
