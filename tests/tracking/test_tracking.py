@@ -150,6 +150,35 @@ def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
     assert states()["taught · contrastive"] == "current"
 
 
+def test_an_experiment_in_a_copy_supersedes_nothing_until_it_is_applied(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runs have its name; those that it shares with the project stay the project's."""
+    before = states()
+    copy = store / ".dvc/tmp/exps/standalone/tmp1"
+    shutil.copytree(store, copy, ignore=shutil.ignore_patterns("mlruns", ".dvc"))
+    other = PARAMS.model_copy(update={"seed": 1})
+    with monkeypatch.context() as there:
+        there.setenv("DVC_EXP_NAME", "gaudy-mona")
+        there.chdir(copy)
+        track(PARAMS)
+        assert states() == before
+        track(other)
+        track(other)
+    of_experiment = {name: state for name, state in states().items() if name not in before}
+    assert {*of_experiment.values()} == {"experiment"}
+    assert "taught · contrastive (gaudy-mona)" in of_experiment
+    assert before.items() <= states().items()
+    track(PARAMS)
+    assert {**before, **of_experiment} == states()
+    track(other)  # as after `dvc exp apply`
+    assert states()["taught · contrastive"] == "current"
+    assert states()["taught · contrastive (superseded)"] == "superseded"
+    track(PARAMS)
+    assert "experiment" not in states().values()
+    assert states().items() >= before.items()
+
+
 def test_children_have_the_state_of_their_run(store: Path) -> None:
     track(PARAMS.model_copy(update={"seed": 1}))
     parents = {run.info.run_id: run for run in runs()}

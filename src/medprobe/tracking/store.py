@@ -5,7 +5,8 @@ replicate. The experiment `all benchmarks` has one run a model. The tag `medprob
 hash of what the run was made from. A result is skipped where a finished run has its key; else it is
 a new run. Of the runs of a model and method, the tag `medprobe.state` is `current` for one and
 `superseded` for those before it. Where params.yaml no longer names a result, its run is `gone`,
-until the result comes back. Child runs have the state of their parent.
+until the result comes back. What an experiment of DVC's logs in a copy of the project is of state
+`experiment`, under the experiment's name. Child runs have the state of their parent.
 """
 
 import json
@@ -34,6 +35,7 @@ URI: Final = "MLFLOW_TRACKING_URI"
 PREFIX: Final = "MEDPROBE_EXPERIMENT_PREFIX"  # of experiments' names, on a shared server
 KEY: Final = "medprobe.key"
 STATE: Final = "medprobe.state"
+EXPERIMENT: Final = "dvc.experiment"  # the name of the experiment of DVC's that logged in a copy
 CURRENT: Final = f"tags.`medprobe.role` = 'result' and tags.`{STATE}` = 'current'"
 NOTE: Final = "mlflow.note.content"
 CONTEXT: Final = "mlflow.data.context"
@@ -110,6 +112,11 @@ def folder() -> Path:
     return here / "mlruns"
 
 
+def _experiment_here() -> str:
+    """The experiment of DVC's that runs in this copy of a project; empty in the project itself."""
+    return os.environ.get("DVC_EXP_NAME", "-") if folder().parent != Path.cwd() else ""
+
+
 def connect() -> "MlflowClient":
     """A client of `MLFLOW_TRACKING_URI`, or of the SQLite store in `mlruns/`."""
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -169,7 +176,7 @@ def mark_gone(client: "MlflowClient", is_named: Callable[[str, str, str], bool])
     Nothing is marked on a server, where other projects log too, nor by an experiment of DVC's in a
     copy of the project, whose params.yaml is another one.
     """
-    if os.environ.get(URI) or folder().parent != Path.cwd():
+    if os.environ.get(URI) or _experiment_here():
         return
     prefix = os.environ.get(PREFIX, "")
     for experiment in client.search_experiments():
@@ -186,20 +193,25 @@ def record(client: "MlflowClient", result: PendingRun) -> bool:
     """Log a result unless its key is there, and mark the runs that it supersedes.
 
     The run is marked current when all of it is there. What a killed process left half-logged is
-    superseded too.
+    superseded too. An experiment in a copy of the project leaves all other runs as they are.
     """
     with _first_use():
         experiment = _experiment(client, result.benchmark, result.about)
     runs = _runs(client, experiment, result)
+    own = [run for run in runs if _experiment_of(run) == _experiment_here()]
     finished = [run for run in runs if run.info.status == "FINISHED"]
     same = next((run for run in finished if run.data.tags.get(KEY) == result.key), None)
+    if same and same not in own and _experiment_here():
+        return False
     current = same.info.run_id if same else _log(client, experiment, result)
     logged = same.data.metrics if same else {}
     for name, value in result.late.items():
         if logged.get(name) != value:
             client.log_metric(current, name, value)
-    for run in runs if same else [client.get_run(current), *runs]:
-        state = "current" if run.info.run_id == current else "superseded"
+    for run in own if same in own else [client.get_run(current), *own]:
+        state = "superseded"
+        if run.info.run_id == current:
+            state = "experiment" if _experiment_here() else "current"
         if run.info.status == "RUNNING":
             client.set_terminated(run.info.run_id, "KILLED")
         if run.data.tags.get(STATE) != state:
@@ -234,13 +246,23 @@ def _runs(client: "MlflowClient", experiment: str, result: PendingRun) -> "list[
     return list(client.search_runs([experiment], query))
 
 
+def _experiment_of(run: "Run") -> str:
+    """The experiment in a copy that a run is of; empty of the project's own, or once applied."""
+    waits = run.data.tags.get(STATE) in (None, "experiment")
+    return run.data.tags.get(EXPERIMENT, "") if waits else ""
+
+
 def _mark(client: "MlflowClient", run: "Run", state: str) -> None:
     """Give a run its state as a tag, and in its name, after all its children have it."""
+
+    def suffix(state: str | None) -> str:
+        return f" ({run.data.tags[EXPERIMENT] if state == 'experiment' else state})"
+
     query = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
     children = client.search_runs([run.info.experiment_id], query)
     for marked in (*children, run):
-        name = (marked.info.run_name or "").removesuffix(f" ({marked.data.tags.get(STATE)})")
-        name += "" if state == "current" else f" ({state})"
+        name = (marked.info.run_name or "").removesuffix(suffix(marked.data.tags.get(STATE)))
+        name += "" if state == "current" else suffix(state)
         client.set_tag(marked.info.run_id, STATE, state)
         client.update_run(marked.info.run_id, name=name)
 
@@ -250,6 +272,7 @@ def _log(client: "MlflowClient", experiment: str, result: PendingRun) -> str:
     content = result.content()
     name = f"{result.model} · {result.method}"
     system = {"model": result.model, "method": result.method}
+    system |= {EXPERIMENT: here} if (here := _experiment_here()) else {}
     tags = {**content.tags, **system, "medprobe.role": "result", "mlflow.user": user()}
     tags |= {KEY: result.key}
     tags |= {NOTE: content.note} if content.note else {}
