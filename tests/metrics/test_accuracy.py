@@ -166,7 +166,7 @@ def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None
     """may_treat: answers of 1/2 and 0 in one replicate, 1/2 and 1 in the other; may_prevent: 1."""
     query_rows = pd.concat([answered(0, 0, 1), answered(2, relation="may_prevent")])
     query_rows = query_rows.drop(columns=["cluster", "answer", "first_answer", "answer_cluster"])
-    BenchmarkTables(query_rows, CANDIDATES).write(tmp_path)
+    benchmark = BenchmarkTables(query_rows, CANDIDATES)
     table = predictions(
         *(
             ranked(f"full-{name}", "x", "", replicate)
@@ -174,7 +174,7 @@ def test_by_answer_relations_and_replicates_are_averaged(tmp_path: Path) -> None
             for name in [*(f"may_treat-{i}" for i in hits), "may_prevent-0"]
         )
     )
-    scores = find("accuracy").score(table, tmp_path, FEW)["default"]["full"]
+    scores = find("accuracy").score(table, benchmark, FEW)["default"]["full"]
     by_name = {name: numbers["acc_at_1_by_answer"] for name, numbers in scores.items()}
     assert by_name["may_treat"]["value"] == pytest.approx((1 / 4 + 3 / 4) / 2)
     assert by_name["may_treat"]["std"] == pytest.approx(np.std([1 / 4, 3 / 4], ddof=1), abs=1e-6)
@@ -211,9 +211,9 @@ def test_prompts_without_their_subject_are_a_part(tmp_path: Path) -> None:
         "full-may_treat-0": "subject:named",
         "full-may_treat-1": "subject:absent",
     }  # `hard` has none of the other kind
-    BenchmarkTables(query_table, CANDIDATES).write(tmp_path)
+    benchmark = BenchmarkTables(query_table, CANDIDATES)
     table = predictions(ranked("full-may_treat-0", "x"), ranked("full-may_treat-1", "."))
-    scores = find("accuracy").score(table, tmp_path, FEW)["default"]
+    scores = find("accuracy").score(table, benchmark, FEW)["default"]
     assert scores["full/subject:named"]["micro"]["acc_at_1"]["value"] == 1
     assert scores["full/subject:absent"]["micro"]["acc_at_1"]["value"] == 0
 
@@ -236,9 +236,9 @@ def test_answer_lengths_and_times_read_are_parts(tmp_path: Path) -> None:
 
 def test_parts_are_scored_beside_their_subset(tmp_path: Path) -> None:
     query_table = queries(query(0, answer=0), query(1, answer=4))
-    BenchmarkTables(query_table, CANDIDATES).write(tmp_path)
+    benchmark = BenchmarkTables(query_table, CANDIDATES)
     table = predictions(ranked("full-may_treat-0", "x"))
-    scores = find("accuracy").score(table, tmp_path, FEW)["default"]
+    scores = find("accuracy").score(table, benchmark, FEW)["default"]
     assert scores["full/answer-length:1-10"]["micro"]["acc_at_1"]["value"] == 1
     assert scores["full/answer-length:21-30"]["micro"]["acc_at_1"]["value"] == 0
     assert set(scores["full/answer-length:1-10"]) == {"micro"}

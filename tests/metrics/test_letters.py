@@ -145,9 +145,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_models_and_baselines_are_scored_on_queries_that_letters_do_not_find(project: Path) -> None:
-    assert near_queries(project) == {"q0", "q1"}
+    benchmark = BenchmarkTables.read(project)
+    assert near_queries(benchmark) == {"q0", "q1"}
     scores = score_baselines(project, SCORING)
-    scores["model"] = SCORER.score(letters(BenchmarkTables.read(project)), project, SCORING)
+    scores["model"] = SCORER.score(letters(benchmark), benchmark, SCORING)
     assert {*scores} == {"chance", "letters", "majority", "model", "random_answer"}
     values = {
         (name, subset): of_name["default"][subset]["micro"]["acc_at_1"]["value"]
@@ -184,7 +185,7 @@ def test_only_a_model_that_knows_is_above_its_control_where_letters_fail() -> No
 
 
 def test_the_values_of_queries_are_those_of_the_score(project: Path) -> None:
-    values = letters_values(project, SCORING)
+    values = letters_values(BenchmarkTables.read(project), SCORING)
     assert {"variant", "query_id", "subset", "cluster", "answer", "weight"} <= {*values}
     scores = score_baselines(project, SCORING)[LETTERS]["default"]["full"]["macro"]
     for metric in ("acc_at_1", "acc_at_5", "acc_at_10"):
@@ -195,13 +196,13 @@ def test_the_values_of_queries_are_those_of_the_score(project: Path) -> None:
 def test_a_project_keeps_the_ranking_until_its_benchmark_changes(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = module.read_letters(project)
+    first = module.read_letters(BenchmarkTables.read(project))
     assert module.letters_part(project).is_file()
     monkeypatch.setattr(module, "letters", None)
-    pd.testing.assert_frame_equal(module.read_letters(project), first)
+    pd.testing.assert_frame_equal(module.read_letters(BenchmarkTables.read(project)), first)
     tables([("gastric ulcer", "lung")], NAMES).write(project)
     with pytest.raises(TypeError):  # it is ranked again
-        module.read_letters(project)
+        module.read_letters(BenchmarkTables.read(project))
 
 
 def test_outside_a_project_nothing_is_written(
@@ -209,7 +210,7 @@ def test_outside_a_project_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     tables([("gastric ulcer", "lung")], NAMES).write(tmp_path / "elsewhere")
-    assert near_queries(tmp_path / "elsewhere") == set()
+    assert near_queries(BenchmarkTables.read(tmp_path / "elsewhere")) == set()
     assert not PARTS.exists()
 
 

@@ -143,14 +143,16 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
     assert variants == [{""}, {"original"}, {"step-100"}, {"step-50"}]
     assert sum(map(len, pieces)) == len(table)
     folder, scoring = BENCHMARKS / "made_up", Scoring(PARAMS.score, 0, METADATA.cluster)
-    expected = SCORER.evaluate(table, folder, scoring).scores
+    expected = SCORER.evaluate(table, BenchmarkTables.read(folder), scoring).scores
     for family in {*metrics.scorers_of("accuracy")} - {"accuracy"}:
-        for variant, subsets in metrics.find(family).score(table, folder, scoring).items():
+        for variant, subsets in (
+            metrics.find(family).score(table, BenchmarkTables.read(folder), scoring).items()
+        ):
             expected[variant].update(subsets)
     assert score_table(TABLE, folder, scoring) == expected
     paired = evaluate_table(TABLE, folder, scoring).paired
     keys = ["variant", "query_id"]
-    expected = SCORER.paired(table, folder, scoring)
+    expected = SCORER.paired(table, BenchmarkTables.read(folder), scoring)
     expected = average_by_query(expected[expected["variant"].map(is_compared)]).sort_values(keys)
     assert {*paired["variant"]} == {"", "original"}  # no steps of a sweep
     expected = expected.reset_index(drop=True)[[*paired]]

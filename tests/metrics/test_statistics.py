@@ -1,6 +1,5 @@
 """Variance, tests and correction: against loops over clusters, and what they promise."""
 
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from medprobe.core.params import ScoreParams
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Scoring
 from medprobe.metrics.statistics import (
     Clusters,
@@ -20,7 +20,7 @@ from medprobe.metrics.statistics import (
     jackknife,
     paired_test,
 )
-from medprobe.metrics.summary import read_queries, summarise
+from medprobe.metrics.summary import cluster_queries, summarise
 
 rows = st.lists(
     st.tuples(
@@ -301,7 +301,7 @@ def test_intervals_of_one_model_hold_its_accuracy_where_an_answer_has_most_queri
     assert np.mean(holds) > 0.9
 
 
-def test_answers_whose_names_end_alike_are_drawn_together(tmp_path: Path) -> None:
+def test_answers_whose_names_end_alike_are_drawn_together() -> None:
     """A model that likes one artery likes others, in one relation."""
     names = ["renal artery", "hepatic artery", "spleen", "left lung"]
     table = pd.DataFrame(
@@ -313,15 +313,13 @@ def test_answers_whose_names_end_alike_are_drawn_together(tmp_path: Path) -> Non
             "answer_ids": [["C1"], ["C2"], [""], ["C4"], ["C3"], []],
         }
     ).assign(benchmark="toy", subset="full", prompt="[Y]", subject_id="")
-    table.to_parquet(tmp_path / "queries.parquet")
-    drawn = read_queries(tmp_path, "subject")["answer"].tolist()
+    drawn = cluster_queries(BenchmarkTables(table, pd.DataFrame()), "subject")["answer"].tolist()
     assert drawn == ["r artery", "r artery", "r spleen", "r lung", "s artery", "s f"]
     source = [("r", "renal artery"), ("s", "iliac artery"), ("s", "heart"), ("s", "lung")]
     source += [("r", name) for name in names[1:]]
-    pd.DataFrame(source, columns=["relation", "name"]).to_parquet(
-        tmp_path / "relation_answers.parquet"
-    )
-    drawn = read_queries(tmp_path, "subject")["answer"].tolist()  # of r the table has all answers
+    answers = pd.DataFrame(source, columns=["relation", "name"])
+    benchmark = BenchmarkTables(table, pd.DataFrame(), others={"relation_answers": answers})
+    drawn = cluster_queries(benchmark, "subject")["answer"].tolist()  # of r it has all answers
     assert drawn == [*"abcd", "s artery", "s f"]
 
 

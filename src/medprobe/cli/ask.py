@@ -258,7 +258,7 @@ def make_prober(model: library.Model, method: str, benchmark: str, params: Param
 
 
 def _tables(benchmark: str, params: Params) -> BenchmarkTables:
-    """Read a benchmark's tables.
+    """Read a benchmark's tables, as if they were in memory: what is made of them is not kept.
 
     Raises BadInput with the command that builds them if they do not exist.
     """
@@ -266,4 +266,4 @@ def _tables(benchmark: str, params: Params) -> BenchmarkTables:
     if not folder.is_dir():
         remedy = f"run `dvc repro build-{params.builder(benchmark)}@{benchmark}`"
         raise BadInput(folder, "not built yet", remedy)
-    return BenchmarkTables.read(folder)
+    return replace(BenchmarkTables.read(folder), folder=None)

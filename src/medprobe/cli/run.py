@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -16,9 +15,9 @@ from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Params
 from medprobe.core.progress import print_above
-from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata
+from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, write_predictions
 from medprobe.library.comparing import ModelComparison, compare
-from medprobe.library.probing import ProbeResult, draw_queries, predict, score
+from medprobe.library.probing import ProbeResult, draw_queries, probe_tables, score
 from medprobe.metrics import Scoring
 from medprobe.metrics.baselines import LETTERS, MAJORITY, RANKING, SHOWN, majority
 from medprobe.metrics.letters import RANKED, letters
@@ -34,7 +33,7 @@ from medprobe.metrics.results import (
 )
 from medprobe.metrics.shuffled import shuffled_name
 from medprobe.metrics.statistics import holm
-from medprobe.metrics.summary import MEANS, read_queries
+from medprobe.metrics.summary import MEANS, cluster_queries
 from medprobe.pipeline.outputs import to_json
 from medprobe.report.numbers import format_difference, format_interval, format_value
 from medprobe.report.numbers import metric as find_metric
@@ -66,31 +65,24 @@ def run(
     taken.
     """
     tables, metadata = find_tables(benchmark, prompts, params)
+    if limit is not None:
+        tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
     found = [find_model(name, method, params) for name in names]
     asked = [method or choose_method(model, "rank") for model in found]
-    if limit is not None:
-        queries = draw_queries(tables.queries, limit, params.seed)
-        tables = replace(tables, queries=queries)
     if out and out.parent.is_file():
         raise BadInput(out.parent, "a file is where a folder is expected", "name another folder")
     results: list[ProbeResult] = []
     for model, own, label in zip(found, asked, _labels(names), strict=True):
         prober = make_prober(model, own, benchmark, params)
-        model.check_texts(tables)
         if metadata.ranks_answers and not as_json and not results:
             print(_what_it_can_show(tables, metadata, params.seed))
-        predictions = predict(prober, model.shorten_prompts(tables), model.name)
-        if warning := describe_unanswered(predictions):
-            print_above(f"{model.name}: warning: {warning}")
         scoring = Scoring.for_model(model.folder, metadata, params)
-        evaluated = score(predictions, tables, prober.METRIC, scoring, out)
-        rows = pd.DataFrame(to_rows({"": evaluated.scores}, label, own), columns=COMPARISON)
-        [(_, name)] = main_variants(rows)
-        subset = subsets(rows, metadata)[0]
-        values = evaluated.paired[evaluated.paired["variant"] == name.partition(":")[2]]
-        values = values[values["subset"] == subset]
-        controls = evaluated.controls
-        results.append(ProbeResult(rows, predictions, tables, label, values, controls))
+        result = probe_tables(model, prober, tables, metadata, scoring, system=(label, own))
+        if warning := describe_unanswered(result.predictions):
+            print_above(f"{model.name}: warning: {warning}")
+        if out:
+            write_predictions(result.predictions, out, prober.METRIC)
+        results.append(result)
     metric = primary_metric(results[0].scores, metadata)
     beside = _baselines(tables, metadata, params)
     main = [_main_result(result, metric, metadata) for result in results]
@@ -114,9 +106,7 @@ def _labels(names: Sequence[str]) -> list[str]:
 
 
 def _what_it_can_show(tables: BenchmarkTables, metadata: Metadata, seed: int) -> str:
-    with TemporaryDirectory() as folder:
-        tables.write(Path(folder, "benchmark"))
-        queries = read_queries(Path(folder, "benchmark"), metadata.cluster)
+    queries = cluster_queries(tables, metadata.cluster)
     first = queries[queries["subset"] == queries["subset"].iloc[0]]
     return describe(power(first, seed), len(first)) + "."
 

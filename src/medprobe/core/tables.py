@@ -133,7 +133,7 @@ class Metadata:
         write_whole(path, json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # what is computed of a benchmark is kept by its identity
 class BenchmarkTables:
     """The tables of a benchmark: its builder makes them, every later stage reads them.
 
@@ -144,6 +144,7 @@ class BenchmarkTables:
         others: Further tables, such as queries to train on; each becomes a parquet file.
         normalise: The name of the rule for equal answers, in `core.answers`.
         builder: The module of benchmarks/ that made them.
+        folder: Where they were read from; None of those in memory.
     """
 
     queries: pd.DataFrame
@@ -152,6 +153,7 @@ class BenchmarkTables:
     others: dict[str, pd.DataFrame] = field(default_factory=dict)
     normalise: str = "exact"
     builder: str = ""
+    folder: Path | None = None
 
     @classmethod
     def read(cls, folder: Path) -> "BenchmarkTables":
@@ -167,7 +169,7 @@ class BenchmarkTables:
             for path in sorted(folder.glob("*.parquet"))
             if path.stem not in ("queries", "candidates")
         }
-        return cls(queries, candidates, {}, others, **read_about(folder))
+        return cls(queries, candidates, {}, others, **read_about(folder), folder=folder)
 
     def write(self, folder: Path) -> None:
         """Write all tables.

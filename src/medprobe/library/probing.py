@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
@@ -14,14 +13,15 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import ORIGINAL, BenchmarkTables, Metadata, write_predictions
+from medprobe.core.tables import ORIGINAL, BenchmarkTables, Metadata, check_scores
 from medprobe.library.model import Model, load
 from medprobe.methods import Method
 from medprobe.metrics import Evaluated, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
-    evaluate_table,
+    evaluate,
     main_variants,
+    subsets,
     to_rows,
 )
 from medprobe.metrics.significance import Field, significance
@@ -42,8 +42,8 @@ class ProbeResult:
         predictions: the prediction table.
         tables: the benchmark that the facts make.
         model: the model's name.
-        values: what `compare` compares: the metrics of each fact under the method's main variant,
-            with the columns `query_id, relation, cluster, answer, weight`.
+        values: what `compare` compares: the metrics of each fact of the main subset under the
+            method's main variant, with the columns `query_id, relation, cluster, answer, weight`.
         controls: tests of each variant against the model's answers to other subjects, with the
             columns `metrics.shuffled.TESTS`.
     """
@@ -110,16 +110,32 @@ def probe(
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)
-    model.check_texts(tables)
-    predictions = predict(prober, model.shorten_prompts(tables), model.name)
     params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
+    return probe_tables(model, prober, tables, table.METADATA, scoring, system=(model.name, method))
+
+
+def probe_tables(
+    model: Model,
+    prober: Method,
+    tables: BenchmarkTables,
+    metadata: Metadata,
+    scoring: Scoring,
+    *,
+    system: tuple[str, str],
+) -> ProbeResult:
+    """Probe a model on a benchmark; `system` is what model and method are called in the result."""
+    name, method = system
+    model.check_texts(tables)
+    predictions = predict(prober, model.shorten_prompts(tables), model.name)
     found = score(predictions, tables, prober.METRIC, scoring)
-    rows = to_rows({_name(facts): found.scores}, model.name, method)
+    benchmark = tables.queries["benchmark"].iloc[0]
+    rows = to_rows({benchmark: found.scores}, name, method)
     scores = pd.DataFrame(rows, columns=COMPARISON)
-    [(_, name)] = main_variants(scores)
-    values = found.paired[found.paired["variant"] == name.partition(":")[2]]
-    return ProbeResult(scores, predictions, tables, model.name, values, found.controls)
+    [(_, main)] = main_variants(scores)
+    is_main = found.paired["variant"] == main.partition(":")[2]
+    is_main &= found.paired["subset"] == subsets(scores, metadata)[0]
+    return ProbeResult(scores, predictions, tables, name, found.paired[is_main], found.controls)
 
 
 def to_tables(
@@ -175,19 +191,11 @@ def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame
 
 
 def score(
-    predictions: pd.DataFrame,
-    tables: BenchmarkTables,
-    scorer: str,
-    scoring: Scoring,
-    out: Path | None = None,
+    predictions: pd.DataFrame, tables: BenchmarkTables, scorer: str, scoring: Scoring
 ) -> Evaluated:
-    """Score predictions by a scorer."""
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch, "benchmark")
-        tables.write(folder)
-        path = out or Path(scratch, "predictions.parquet")
-        write_predictions(predictions, path, scorer)
-        return evaluate_table(path, folder, scoring)
+    """Score predictions by a scorer, and by those that score its tables, too."""
+    check_scores(predictions, "predictions")
+    return evaluate([predictions], scorer, tables, scoring)
 
 
 def compare_with_controls(

@@ -6,8 +6,8 @@ The metrics of a scorer are computed together, from one kind of prediction table
     class MyScorer(Scorer):
         METRICS = (Metric("my_metric", "my metric", "higher", 0.0, 1.0, "whose, and where"),)
 
-        def score(self, predictions, benchmark, scoring): ...
-        def paired(self, predictions, benchmark, scoring): ...
+        def score(self, predictions, tables, scoring): ...
+        def paired(self, predictions, tables, scoring): ...
 
     SCORER = MyScorer()
 
@@ -27,7 +27,7 @@ import pandas as pd
 from medprobe.core import plugins
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.params import Params, ScoreParams
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.metrics.statistics import Scale, exchanges
 
 FACTS: Final = "facts.csv"  # in a sample model's folder: how often the taught models read each fact
@@ -158,12 +158,12 @@ class Scorer(Protocol):
     ALSO_OF: ClassVar[tuple[str, ...]] = ()
     DRAWS_ANSWERS: ClassVar[bool] = False
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Compute all metrics, with confidence intervals over clusters, averaged over replicates.
 
         Args:
             predictions: a prediction table, all variants and replicates.
-            benchmark: the folder `outputs/benchmarks/<name>`.
+            tables: the benchmark.
             scoring: seed, clusters and settings.
 
         Returns:
@@ -183,12 +183,14 @@ class Scorer(Protocol):
         """
         return []
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return the values that paired tests compare.
 
         Args:
             predictions: a prediction table, all variants and replicates.
-            benchmark: the folder `outputs/benchmarks/<name>`.
+            tables: the benchmark.
             scoring: seed, clusters and settings.
 
         Returns:
@@ -199,14 +201,16 @@ class Scorer(Protocol):
         """
         ...
 
-    def evaluate(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> "Evaluated":
+    def evaluate(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> "Evaluated":
         """Return all that is computed of a prediction table. Default: `score` and `paired`.
 
         The arguments are those of `score`. A scorer that has a control in the same table, such as
         its answers to other subjects, overrides it.
         """
-        scores = self.score(predictions, benchmark, scoring)
-        return Evaluated(scores, self.paired(predictions, benchmark, scoring), pd.DataFrame())
+        scores = self.score(predictions, tables, scoring)
+        return Evaluated(scores, self.paired(predictions, tables, scoring), pd.DataFrame())
 
 
 @dataclass(frozen=True)

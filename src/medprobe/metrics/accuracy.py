@@ -7,7 +7,6 @@ Sources: Petroni et al. 2019, section 4.3; Meng et al. 2022, section 5.
 """
 
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 from scipy.special import comb
 
 from medprobe.core.answers import find_rule
-from medprobe.core.tables import lists_outranking, read_about
+from medprobe.core.tables import BenchmarkTables, lists_outranking
 from medprobe.metrics import Evaluated, Metric, Scorer, Scores, Scoring
 from medprobe.metrics.letters import near_queries
 from medprobe.metrics.results import is_compared
@@ -33,7 +32,7 @@ from medprobe.metrics.summary import (
     QUERY_KEYS,
     add_scores,
     check_queries,
-    read_queries,
+    cluster_queries,
     summarise,
     weighted,
 )
@@ -69,10 +68,10 @@ class Accuracy(Scorer):
         Metric("unanswered", "unanswered", "neither", 0.0, 1.0, _UNANSWERED),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score acc@k and what belongs to it, by subset, part of a subset and relation."""
-        queries = read_queries(benchmark, scoring.cluster)
-        return self._score(values(predictions, queries), queries, near_queries(benchmark), scoring)
+        queries = cluster_queries(tables, scoring.cluster)
+        return self._score(values(predictions, queries), queries, near_queries(tables), scoring)
 
     def _score(
         self, by_query: pd.DataFrame, queries: pd.DataFrame, near: Collection[str], scoring: Scoring
@@ -82,19 +81,23 @@ class Accuracy(Scorer):
         add_scores(scores, summarise(by_answer(by_query, queries), scoring))
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return the accuracy of each query; ties are not tested."""
-        queries = read_queries(benchmark, scoring.cluster)
+        queries = cluster_queries(tables, scoring.cluster)
         return _without_ties(weighted(values(predictions, queries, ties=False)))
 
-    def evaluate(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Evaluated:
+    def evaluate(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> Evaluated:
         """Score predictions, each variant that lists its answers also with those to others."""
-        queries = read_queries(benchmark, scoring.cluster)
-        by_query, near = values(predictions, queries), near_queries(benchmark)
+        queries = cluster_queries(tables, scoring.cluster)
+        by_query, near = values(predictions, queries), near_queries(tables)
         scores = self._score(by_query, queries, near, scoring)
         tests = [pd.DataFrame(columns=TESTS)]
         for rows, of_variant in _listed(by_query, predictions):
-            rule = find_rule(read_about(benchmark)["normalise"])
+            rule = find_rule(tables.normalise)
             strata = find_strata(rows, of_variant, queries, rule)
             parts = with_parts(shuffled_values(rows, strata), queries, scoring.facts)
             # Where letters find nothing, the answers of such queries alone are the control.
@@ -117,7 +120,7 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
     carry scores; `reciprocal_rank` and `names_ahead`, where they carry `answer_rank`;
     `subject_at_1`, where they are the best names, not those ranked above the answer;
     `rouge_l`, where they carry it; `unanswered`, where predictions are free answers.
-    `queries` are as `read_queries` gives them.
+    `queries` are as `cluster_queries` gives them.
     """
     check_queries(predictions, queries)
     has_scores = ties and bool(predictions["score"].notna().all())

@@ -35,7 +35,7 @@ from medprobe.metrics.summary import (
     QUERY_KEYS,
     add_scores,
     check_queries,
-    read_queries,
+    cluster_queries,
     summarise,
     weighted,
 )
@@ -194,28 +194,28 @@ def score_baselines(folder: Path, scoring: Scoring) -> dict[str, Scores]:
     if (scores := read_scores(part)) is None:
         tables = BenchmarkTables.read(folder)
         scores = {}
-        for name, ranked in ((MAJORITY, majority(tables, RANKED)), (LETTERS, read_letters(folder))):
+        for name, ranked in ((MAJORITY, majority(tables, RANKED)), (LETTERS, read_letters(tables))):
             scores[name] = {}
             for scorer in metrics.scorers_of(RANKING) if len(ranked) else ():
-                add_scores(scores[name], metrics.find(scorer).score(ranked, folder, scoring))
+                add_scores(scores[name], metrics.find(scorer).score(ranked, tables, scoring))
         for name, table in ((RANDOM_ANSWER, random_answer(tables)), (CHANCE, chance(tables))):
-            scores[name] = _average(table, folder, scoring) if len(table) else {}
+            scores[name] = _average(table, tables, scoring) if len(table) else {}
         write_scores(scores, part)
     return {name: of_name for name, of_name in scores.items() if of_name}
 
 
-def _average(expected: pd.DataFrame, folder: Path, scoring: Scoring) -> Scores:
+def _average(expected: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
     """Average expected accuracies by subset, part of a subset and relation, as accuracy does."""
-    queries = read_queries(folder, scoring.cluster)
+    queries = cluster_queries(tables, scoring.cluster)
     check_queries(expected, queries)
     table = expected.pivot_table(index=KEYS, columns="prediction", values="score").reset_index()
     table = table.merge(queries[QUERY_KEYS], on="query_id")
-    parts = with_parts(table, queries, scoring.facts, near_queries(folder))
+    parts = with_parts(table, queries, scoring.facts, near_queries(tables))
     return summarise(parts, scoring, EXPECTED)
 
 
-def letters_values(folder: Path, scoring: Scoring) -> pd.DataFrame:
+def letters_values(tables: BenchmarkTables, scoring: Scoring) -> pd.DataFrame:
     """The accuracy of each query by letters, to compare with that of a model's."""
-    ranked = read_letters(folder)
-    queries = read_queries(folder, scoring.cluster)
+    ranked = read_letters(tables)
+    queries = cluster_queries(tables, scoring.cluster)
     return weighted(values(ranked[ranked["variant"] == ""], queries, ties=False))

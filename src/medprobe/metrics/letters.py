@@ -115,24 +115,15 @@ def letters_part(folder: Path) -> Path:
     return part_path(PARTS, letters_key(folder))
 
 
-def read_letters(folder: Path) -> pd.DataFrame:
-    """Rank the names of the benchmark in `folder`; in a project, once (in outputs/parts)."""
-
-    def compute() -> pd.DataFrame:
-        return letters(BenchmarkTables.read(folder))
-
-    if folder.parent == BENCHMARKS:
-        return load_or_compute(PARTS, letters_key(folder), compute)
-    return compute()
+@lru_cache(maxsize=2)
+def read_letters(tables: BenchmarkTables) -> pd.DataFrame:
+    """Rank the names of a benchmark; of one of the project, once (in outputs/parts)."""
+    if tables.folder is not None and tables.folder.parent == BENCHMARKS:
+        return load_or_compute(PARTS, letters_key(tables.folder), lambda: letters(tables))
+    return letters(tables)
 
 
-def near_queries(folder: Path) -> frozenset[str]:
+def near_queries(tables: BenchmarkTables) -> frozenset[str]:
     """The queries of a benchmark that have an answer near by letters; the others are blind."""
-    stamps = [(file.stat().st_mtime_ns, file.stat().st_size) for file in folder.glob("*.parquet")]
-    return _near_queries(folder, Path.cwd(), tuple(sorted(stamps)))
-
-
-@lru_cache(maxsize=64)
-def _near_queries(folder: Path, _project: Path, _stamps: tuple[tuple[int, int], ...]) -> frozenset:
-    table = read_letters(folder)
+    table = read_letters(tables)
     return frozenset(table.loc[table["near"], "query_id"])

@@ -8,14 +8,14 @@ of that mean, so that the geometric mean and the median are given too.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, KEYS, QUERY_KEYS, cluster_queries, summarise, weighted
 
 
 def _metric(name: str, source: str, *, tested: bool = False, log: bool = False) -> Metric:
@@ -38,9 +38,9 @@ class Perplexity(Scorer):
         _metric("perplexity_median", "of the prompts of a relation"),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score mean, geometric mean and median by subset, part of a subset and relation."""
-        queries = read_queries(benchmark, scoring.cluster)
+        queries = cluster_queries(tables, scoring.cluster)
         by_query = with_parts(values(predictions, queries), queries, scoring.facts)
         logs = by_query.assign(perplexity_geometric_mean=np.log(by_query["perplexity"]))
         plain = [replace(metric, logarithmic=False) for metric in self.METRICS[1:]]
@@ -51,9 +51,11 @@ class Perplexity(Scorer):
                 _complete(relations, rows[rows["subset"] == subset])
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return the perplexity of each query."""
-        return weighted(values(predictions, read_queries(benchmark, scoring.cluster)))
+        return weighted(values(predictions, cluster_queries(tables, scoring.cluster)))
 
 
 def _complete(relations: dict[str, dict[str, dict[str, float]]], rows: pd.DataFrame) -> None:

@@ -27,6 +27,7 @@ from medprobe.core.progress import report_progress
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     BASELINE,
+    BenchmarkTables,
     Metadata,
     metric_of_predictions,
     read_predictions,
@@ -96,34 +97,48 @@ def scorer_names(path: Path) -> list[str]:
 
 
 def evaluate_table(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
-    """Compute all numbers of a prediction table, reading it once.
+    """Compute all numbers of the prediction table in a file, a variant at a time (`evaluate`)."""
+    tables, scorer = BenchmarkTables.read(folder), metric_of_predictions(path)
+    try:
+        return evaluate(read_predictions(path), scorer, tables, scoring)
+    except BadInput as error:
+        raise BadInput(path, str(error)) from None
+
+
+def evaluate(
+    predictions: Iterable[pd.DataFrame], scorer: str, tables: BenchmarkTables, scoring: Scoring
+) -> Evaluated:
+    """Compute all numbers of predictions on a benchmark.
+
+    Args:
+        predictions: a table of each variant.
+        scorer: the predictions' own.
+        tables: the benchmark.
+        scoring: seed, clusters and settings.
 
     Returns:
         The scores by each of its scorers; the values that paired tests compare, one row per
         variant, subset and query, replicates averaged, without the settings of sweeps; and the
         tests of variants against their answers to other subjects.
     """
-    scorers, scores = [metrics.find(name) for name in scorer_names(path)], Scores()
+    scorers, scores = [metrics.find(name) for name in metrics.scorers_of(scorer)], Scores()
     paired, controls = [], [pd.DataFrame(columns=TESTS)]
-    for predictions in read_predictions(path):
-        for scorer in scorers:
-            try:
-                found = scorer.evaluate(predictions, folder, scoring)
-            except BadInput as error:
-                raise BadInput(path, str(error)) from None
+    for of_variant in predictions:
+        for one in scorers:
+            found = one.evaluate(of_variant, tables, scoring)
             add_scores(scores, found.scores)
             controls.append(found.controls)
             paired.append(found.paired)
-        report_progress(len(predictions), PREDICTIONS)
-        del predictions  # before the next variant is read
+        report_progress(len(of_variant), PREDICTIONS)
+        del of_variant  # before the next variant is read
     values = _tested_values(paired)
     others = {variant: rows for variant, rows in values.items() if is_shuffled(variant)}
     for variant, rows in others.items():
         if (own := values.get(original_variant(variant))) is not None:
             controls.append(compare_with_others(average_by_query(own), rows, scoring))
-    tables = [average_by_query(rows) for name, rows in values.items() if name not in others]
+    own_values = [average_by_query(rows) for name, rows in values.items() if name not in others]
     every = pd.concat([table for table in controls if len(table)] or controls[:1])
-    return Evaluated(scores, pd.concat(tables, ignore_index=True), every)
+    return Evaluated(scores, pd.concat(own_values, ignore_index=True), every)
 
 
 def _tested_values(tables: list[pd.DataFrame]) -> dict[str, pd.DataFrame]:

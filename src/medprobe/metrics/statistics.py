@@ -4,7 +4,7 @@ Queries are not independent. Those about subjects with similar names succeed and
 so do those with one answer, so both are clusters. One variance serves intervals and tests: that
 over clusters of subjects, plus that over clusters of answers, less that over pairs of both
 (Cameron, Gelbach and Miller 2011), and never below either of the first two. Where a table has all
-answers of its relations, each query is its own cluster of answers (`summary.read_queries`), and
+answers of its relations, each query is its own cluster of answers (`summary.cluster_queries`), and
 what is left is the variance over subjects.
 """
 

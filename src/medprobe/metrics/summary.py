@@ -3,11 +3,11 @@
 macro is the mean of the relations' means, micro the mean over all queries. Replicates (seeds,
 sentence sets) are averaged, intervals say how far a value would move with other ones, too, and
 their sample standard deviation is kept as `std`. Intervals answer for the relation: for other
-subjects, and for other answers where the table has not all of them (`read_queries`).
+subjects, and for other answers where the table has not all of them (`cluster_queries`).
 """
 
 from collections.abc import Sequence
-from pathlib import Path
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,27 +15,21 @@ import pandas as pd
 
 from medprobe.core.benchmark_statistics import answer_keys
 from medprobe.core.errors import BadInput
-from medprobe.core.tables import ABOUT as ABOUT_FILE
-from medprobe.core.tables import (
-    OWN_TABLE,
-    QUERY_COLUMNS,
-    RELATION_ANSWERS,
-    read_about,
-    read_table,
-)
+from medprobe.core.tables import OWN_TABLE, RELATION_ANSWERS, BenchmarkTables
 from medprobe.metrics import Metric, Scores, Scoring
 from medprobe.metrics.clusters import name_clusters
 from medprobe.metrics.statistics import Clusters, Scale, Spread, interval, jackknife
 
 MEANS: Final = ("macro", "micro", "weighted")  # what stands where a relation does; weighted: of F1
 KEYS: Final = ["variant", "replicate", "query_id"]
-QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `read_queries`
+QUERY_KEYS: Final = ["query_id", "subset", "relation", "cluster", "answer"]  # of `cluster_queries`
 ABOUT: Final = {*KEYS, *QUERY_KEYS, "weight"}  # what is no metric
 DIGITS: Final = 6
 WHOLE: Final = 0.9  # of the source's answers: a table with so many has all of the relation
 
 
-def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
+@lru_cache(maxsize=2)
+def cluster_queries(tables: BenchmarkTables, cluster: str) -> pd.DataFrame:
     """The query table of a benchmark with columns that say what belongs together.
 
     `cluster` holds subjects whose names end alike (`name_clusters`). `first_answer` is the
@@ -45,7 +39,7 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     answer is alone, and so is each query of a relation whose answers the table has (`WHOLE`): other
     queries of it have the same answers, so chance draws subjects alone.
     """
-    queries = read_table(benchmark / "queries.parquet", [*QUERY_COLUMNS, cluster])
+    queries = tables.queries.copy()
     keys, ids = answer_keys(queries).map(_first_entry), queries["query_id"]
     subjects = queries[cluster].map(_first_entry)
     queries["first_answer"] = (queries["relation"] + " " + keys).where(keys != "", ids)
@@ -53,23 +47,20 @@ def read_queries(benchmark: Path, cluster: str) -> pd.DataFrame:
     names = queries["answers"].map(_first_entry)
     answers = name_clusters(queries.assign(subject=names, key=queries["first_answer"]))
     queries["answer_cluster"] = queries["relation"] + " " + answers
-    is_whole = queries["relation"].isin(_whole_relations(queries, benchmark))
+    is_whole = queries["relation"].isin(_whole_relations(tables))
     return queries.assign(answer=queries["answer_cluster"].mask(is_whole, ids))
 
 
-def _whole_relations(queries: pd.DataFrame, benchmark: Path) -> set[str]:
+def _whole_relations(tables: BenchmarkTables) -> set[str]:
     """The relations of which a benchmark has all answers of the source, or nearly all.
 
     A table of one's own has all its answers; of others a drawn benchmark says what was left out.
     """
-    path = benchmark / f"{RELATION_ANSWERS}.parquet"
-    if not path.is_file():
-        is_own = (benchmark / ABOUT_FILE).is_file() and read_about(benchmark)[
-            "builder"
-        ] == OWN_TABLE
-        return {*queries["relation"]} if is_own else set()
-    source = read_table(path, ["relation", "name"]).groupby("relation")["name"].agg(set)
-    present = queries.explode("answers").groupby("relation")["answers"].agg(set)
+    drawn_from = tables.others.get(RELATION_ANSWERS)
+    if drawn_from is None:
+        return {*tables.queries["relation"]} if tables.builder == OWN_TABLE else set()
+    source = drawn_from.groupby("relation")["name"].agg(set)
+    present = tables.queries.explode("answers").groupby("relation")["answers"].agg(set)
     return {
         str(relation)
         for relation, names in present.items()

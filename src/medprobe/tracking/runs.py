@@ -20,6 +20,7 @@ from medprobe.core.params import Params
 from medprobe.core.spreadsheets import csv_text
 from medprobe.core.tables import (
     AHEAD,
+    BenchmarkTables,
     Metadata,
     candidate_hash,
     count_rows,
@@ -207,7 +208,7 @@ def _parts(
     `variant_scores` are the scores of the variants, which are those of the only replicate where
     there is one.
     """
-    folder = places.BENCHMARKS / path.stem
+    tables = BenchmarkTables.read(places.BENCHMARKS / path.stem)
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
     parts: dict[str, Content] = {}
@@ -215,7 +216,7 @@ def _parts(
         for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
             about = {"variant": variant or "default", "replicate": replicate}
             varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
-            scores = scorer.score(rows, folder, quick) if replicate else variant_scores
+            scores = scorer.score(rows, tables, quick) if replicate else variant_scores
             own = {name: scores[name] for name in scores if name == about["variant"]}
             numbers = headlines(_rows(path, own), metadata, edges=False)
             parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,13 +215,11 @@ def test_calibration_error_is_the_mean_distance_over_bins(rows) -> None:
 
 
 @pytest.fixture
-def judged(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
+def judged() -> tuple[pd.DataFrame, BenchmarkTables]:
     """Two relations of four queries: P(true) is right in the first, and turned in the second."""
     queries = probing.queries(["a [Y] ."] * 8, ["pain"])
     queries["subject"], queries["relation"] = queries["query_id"], ["r1"] * 4 + ["r2"] * 4
-    folder = tmp_path / "toy"
-    folder.mkdir()
-    queries.to_parquet(folder / "queries.parquet")
+    tables = BenchmarkTables(queries, pd.DataFrame())
     rows = pd.DataFrame(
         {
             "variant": "none",
@@ -235,13 +232,13 @@ def judged(tmp_path: Path) -> tuple[pd.DataFrame, Path]:
             "hit": [True, False] * 8,
         }
     )
-    return rows, folder
+    return rows, tables
 
 
 def test_scores_by_relation_and_their_means(judged) -> None:
-    rows, folder = judged
+    rows, tables = judged
     scoring = Scoring(ScoreParams(bootstrap=200), 1)
-    scores = judgment.SCORER.score(rows, folder, scoring)["none"]
+    scores = judgment.SCORER.score(rows, tables, scoring)["none"]
     assert {"all", "all/answer-length:1-10", "all/answer:common"} == set(scores)
     values = {
         relation: [numbers[metric.name]["value"] for metric in judgment.Judgment.METRICS]
@@ -260,18 +257,18 @@ def test_scores_by_relation_and_their_means(judged) -> None:
             if "low" in estimate
         )
     shuffled = rows.sample(frac=1, random_state=3)
-    assert judgment.SCORER.score(shuffled, folder, scoring)["none"] == scores
-    paired = judgment.SCORER.paired(rows, folder, scoring)
+    assert judgment.SCORER.score(shuffled, tables, scoring)["none"] == scores
+    paired = judgment.SCORER.paired(rows, tables, scoring)
     assert np.average(paired["judged_right"], weights=paired["weight"]) == pytest.approx(0.5)
     assert len(paired) == 8
 
 
 def test_a_model_that_calls_everything_true_is_known_by_it(judged) -> None:
-    rows, folder = judged
+    rows, tables = judged
     scoring = Scoring(ScoreParams(bootstrap=200), 1)
 
     def score(*values: float) -> Any:
-        by_variant = judgment.SCORER.score(rows.assign(score=values * 8), folder, scoring)
+        by_variant = judgment.SCORER.score(rows.assign(score=values * 8), tables, scoring)
         return by_variant["none"]["all"]["micro"]
 
     everything, nothing, mixed = score(0.9, 0.8), score(0.1, 0.2), score(0.9, 0.5)
@@ -281,19 +278,19 @@ def test_a_model_that_calls_everything_true_is_known_by_it(judged) -> None:
     assert 0.5 < everything["called_true"]["low"] < 1
     assert mixed["called_true"]["value"] == 0.75
     scores = judgment.SCORER.score(
-        rows.assign(score=[0.9, 0.8] * 5 + [0.1, 0.2] * 3), folder, scoring
+        rows.assign(score=[0.9, 0.8] * 5 + [0.1, 0.2] * 3), tables, scoring
     )
     called = scores["none"]["all"]["micro"]["called_true"]
     assert called["value"] == 0.625 and called["low"] < 0.625 < called["high"]
 
 
 def test_replicates_are_averaged_and_drawn(judged) -> None:
-    rows, folder = judged
+    rows, tables = judged
     scoring = Scoring(ScoreParams(bootstrap=200), 1)
     other = rows.assign(score=1 - rows["score"], replicate="1")
 
-    def score(*tables: pd.DataFrame) -> Any:
-        scores = judgment.SCORER.score(pd.concat(tables), folder, scoring)
+    def score(*parts: pd.DataFrame) -> Any:
+        scores = judgment.SCORER.score(pd.concat(parts), tables, scoring)
         return scores["none"]["all"]["r1"]["auroc"]
 
     both = score(rows, other)

@@ -68,8 +68,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
         path = folder / "predictions" / model / "rank_change" / "context.parquet"
         table = predicted(benchmark, seed)
         write_predictions(table, path, RankChange.METRIC)
-        where = folder / "benchmarks" / "context"
-        scores[model] = metrics.find("ucm").score(table, where, scoring)
+        scores[model] = metrics.find("ucm").score(table, benchmark, scoring)
     return folder, benchmark, scores
 
 

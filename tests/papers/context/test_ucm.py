@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medprobe.core.params import ScoreParams
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Scoring
 from medprobe.papers.context.metrics.ucm import SCORER
 from medprobe.papers.context.rank_changes import (
@@ -147,7 +148,7 @@ def test_shares_do_not_depend_on_the_order_of_steps(step_rows: list[Any], random
     pd.testing.assert_frame_equal(in_order, other)
 
 
-def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame, Path]:
+def write_project(folder: Path, correct_first: bool) -> tuple[BenchmarkTables, pd.DataFrame, Path]:
     """Contexts of 30 triples, around target and negative target, and a model's predictions."""
     query_rows, predicted, draw = [], [], np.random.default_rng(1)
     for triple in range(30):
@@ -187,18 +188,18 @@ def write_project(folder: Path, correct_first: bool) -> tuple[Path, pd.DataFrame
                     {"variant": "", "query_id": query, "prediction": name, "rank": at, "hit": hit}
                     for name, at, hit in [(target, rank, main), ("c", 3, True), ("x", 9, False)]
                 ]
-    pd.DataFrame(query_rows).to_parquet(folder / "queries.parquet")
+    tables = BenchmarkTables(pd.DataFrame(query_rows), pd.DataFrame())
     facts = folder / "facts.csv"
     lines = [f"S{n},has,T,{n % 3}" for n in range(30)]
     facts.write_text("subject_cui,relation,object_cui,times\n" + "\n".join(lines))
     table = pd.DataFrame(predicted).assign(replicate="", score=0.5)
-    return folder, table, facts
+    return tables, table, facts
 
 
 def test_each_draw_of_random_contexts_has_its_shares_and_the_first_counts(tmp_path: Path) -> None:
     """A real context in which the target rises, and three random ones; it falls in the last."""
-    folder, predictions, _ = write_project(tmp_path, correct_first=True)
-    real = pd.read_parquet(folder / "queries.parquet").query("centre == 'target'")
+    benchmark, predictions, _ = write_project(tmp_path, correct_first=True)
+    real = benchmark.queries.query("centre == 'target'")
     real_predictions = predictions[predictions["query_id"].isin(real["query_id"])]
     tables, rows = [real], [real_predictions]
     for draw in range(3):
@@ -209,20 +210,20 @@ def test_each_draw_of_random_contexts_has_its_shares_and_the_first_counts(tmp_pa
         falls = row["rank"].eq(40) & (draw == 2)
         rows.append(row.assign(rank=row["rank"].mask(falls, 60)))
     scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
-    pd.concat(tables[:2]).to_parquet(folder / "queries.parquet")
-    single = SCORER.score(pd.concat(rows[:2]), folder, scoring)["default"]
+    benchmark = BenchmarkTables(pd.concat(tables[:2]), pd.DataFrame())
+    single = SCORER.score(pd.concat(rows[:2]), benchmark, scoring)["default"]
     assert not any("/draw:" in subset for subset in single)
-    pd.concat(tables).to_parquet(folder / "queries.parquet")
-    scores = SCORER.score(pd.concat(rows), folder, scoring)["default"]
+    benchmark = BenchmarkTables(pd.concat(tables), pd.DataFrame())
+    scores = SCORER.score(pd.concat(rows), benchmark, scoring)["default"]
     draws = [scores[f"target/draw:{n}"]["micro"]["understand"]["value"] for n in (1, 2, 3)]
     assert draws == [1, 1, 0]
     assert single == {name: scores[name] for name in scores if "/draw:" not in name}
 
 
 def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
-    folder, predictions, facts = write_project(tmp_path, correct_first=True)
+    benchmark, predictions, facts = write_project(tmp_path, correct_first=True)
     scoring = Scoring(ScoreParams(bootstrap=200), 2021, "subject_id", facts)
-    scores = SCORER.score(predictions, folder, scoring)["default"]
+    scores = SCORER.score(predictions, benchmark, scoring)["default"]
     assert scores["target"]["micro"]["understand"]["value"] == 1
     assert scores["negative"]["micro"]["misunderstand"]["value"] == 1
     assert scores["target"]["has"]["understand"]["n"] == 30
@@ -232,8 +233,8 @@ def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
     assert {"target/kind:real", "target/resource:notes", "target/objects:2-3"} <= set(scores)
     assert scores["target/read:1"]["micro"]["understand"]["n"] == 10
     json.dumps(scores)
-    folder, predictions, _ = write_project(tmp_path, correct_first=False)
-    scores = SCORER.score(predictions, folder, scoring)["default"]
+    benchmark, predictions, _ = write_project(tmp_path, correct_first=False)
+    scores = SCORER.score(predictions, benchmark, scoring)["default"]
     target, negative = (scores[c]["micro"]["understand"] for c in ("target", "negative"))
     assert target["low"] <= negative["high"] and negative["low"] <= target["high"]
 
@@ -241,17 +242,17 @@ def test_scores_separate_understanding_from_chance(tmp_path: Path) -> None:
 def test_accuracy_is_split_as_ucm_is(tmp_path: Path) -> None:
     """By number of objects, frequency and resource. Of triples 0 to 9 the target is first in the
     prompt alone, behind the context nothing is."""
-    folder, predictions, _ = write_project(tmp_path, correct_first=True)
-    queries = pd.read_parquet(folder / "queries.parquet")
+    benchmark, predictions, _ = write_project(tmp_path, correct_first=True)
+    queries = benchmark.queries
     triple = queries["subject_id"].str[1:].astype(int)
     queries["objects"] = 1 + triple // 10  # ten triples each of one, two and three objects
     queries["resource"] = np.where(triple % 2, "notes", "articles")
-    queries.to_parquet(folder / "queries.parquet")
+    benchmark = BenchmarkTables(queries, pd.DataFrame())
     first = queries.loc[(triple < 10) & (queries["subset"] == "alone"), "query_id"]
     is_first = predictions["query_id"].isin(first) & (predictions["prediction"] == "t")
     predictions["rank"] = predictions["rank"].mask(is_first, 1)
     scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
-    scores = SCORER.score(predictions, folder, scoring)["default"]
+    scores = SCORER.score(predictions, benchmark, scoring)["default"]
     by_part = {
         name: numbers["micro"]["acc_at_1"]["value"]
         for name, numbers in scores.items()
@@ -277,7 +278,7 @@ def test_accuracy_is_split_as_ucm_is(tmp_path: Path) -> None:
         assert sum(shares_of_part[share]["value"] for share in SHARES) == pytest.approx(1)
 
 
-def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
+def test_accuracy_is_the_mean_over_resources() -> None:
     """Two of ten triples are in articles, all in notes, and the first has three contexts there.
 
     Behind the whole context the model is right about the first triple in one of its three contexts
@@ -300,10 +301,10 @@ def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
             rows[-1] |= {"kind": "real", "step": step, "added": "c" if step else "", "target": "t"}
             rows[-1] |= {"added_role": "correct" if step else "", "objects": 1, "frequency": 1}
             predicted.append({"query_id": f"{name}/{step}", "prediction": "t", "rank": rank})
-    pd.DataFrame(rows).to_parquet(tmp_path / "queries.parquet")
+    benchmark = BenchmarkTables(pd.DataFrame(rows), pd.DataFrame())
     predictions = pd.DataFrame(predicted).assign(variant="", replicate="", score=0.5, hit=True)
     scoring = Scoring(ScoreParams(bootstrap=50), 2021, "subject_id")
-    scores = SCORER.score(predictions, tmp_path, scoring)["default"]
+    scores = SCORER.score(predictions, benchmark, scoring)["default"]
     in_notes = pytest.approx(1 / 30, abs=1e-6)
     both = pytest.approx((1 + 1 / 30) / 2, abs=1e-6)
     assert scores["full/resource:articles"]["macro"]["acc_at_1"]["value"] == 1
@@ -312,13 +313,13 @@ def test_accuracy_is_the_mean_over_resources(tmp_path: Path) -> None:
         assert scores["full"][mean]["acc_at_1"]["value"] == both
         assert scores["full/objects:1"]["micro"]["acc_at_1"]["value"] == both
     assert scores["full"]["macro"]["acc_at_1"]["n"] == 10, "triples"
-    paired = SCORER.paired(predictions, tmp_path, scoring).query("subset == 'full'")
+    paired = SCORER.paired(predictions, benchmark, scoring).query("subset == 'full'")
     assert np.average(paired["acc_at_1"], weights=paired["weight"]) == both
 
 
 def test_paired_tests_compare_triples(tmp_path: Path) -> None:
-    folder, predictions, _ = write_project(tmp_path, correct_first=True)
-    table = SCORER.paired(predictions, folder, Scoring(ScoreParams(), 1, "subject_id"))
+    benchmark, predictions, _ = write_project(tmp_path, correct_first=True)
+    table = SCORER.paired(predictions, benchmark, Scoring(ScoreParams(), 1, "subject_id"))
     assert table["cluster"].nunique() == 30
     assert table.groupby("subset")["query_id"].nunique().to_dict() == {
         name: 30 for name in ("alone", "full", "negative", "target")

@@ -110,12 +110,12 @@ def report(tables: BenchmarkTables) -> dict[str, list[str]]:
     """The diseases that scoring reports, by category, for predictions that need no model."""
     return {
         category: sorted(set(table) - {"macro", "weighted"})
-        for category, table in score(tables, Path("benchmark")).items()
+        for category, table in score(tables).items()
         if "/" not in category
     }
 
 
-def score(tables: BenchmarkTables, benchmark: Path) -> dict[str, Any]:
+def score(tables: BenchmarkTables) -> dict[str, Any]:
     """The scores of predictions that need no model."""
     settings = Classifier.Settings(variants=("always-true",))
     method = Classifier(Path("no-model"), settings, EngineParams(device="cpu"), 0)
@@ -123,4 +123,4 @@ def score(tables: BenchmarkTables, benchmark: Path) -> dict[str, Any]:
     if not parts:
         return {}
     scoring = Scoring(ScoreParams(bootstrap=10), seed=0)
-    return SCORER.score(pd.concat(parts), benchmark, scoring)["always-true"]
+    return SCORER.score(pd.concat(parts), tables, scoring)["always-true"]

@@ -224,7 +224,9 @@ def test_predictions_and_curves_are_written_and_kept(
     }
     assert metric_of_predictions(out / "small.parquet") == "f1"
     scoring = Scoring(params().score, 0)
-    scores = metrics.find("f1").score(table, places.BENCHMARKS / "small", scoring)
+    scores = metrics.find("f1").score(
+        table, BenchmarkTables.read(places.BENCHMARKS / "small"), scoring
+    )
     assert scores["always-true"]["symptoms"]["C1"]["f1"]["value"] == pytest.approx(2 / 3, abs=1e-5)
 
     def never(*_: object, **__: object) -> None:

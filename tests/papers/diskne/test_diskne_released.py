@@ -30,7 +30,7 @@ def test_what_is_adopted_has_the_counts_that_the_page_compares_with(
     paper = papers()["diskne"]
     tables = build(data, **paper.adopted.benchmarks["diskne_released"]["diskne"])
     tables.write(tmp_path / "diskne")
-    scores = diskne_world.score(tables, tmp_path / "diskne")
+    scores = diskne_world.score(tables)
     found = {}
     for subset in paper.released["diskne"]:
         diseases = {name: value for name, value in scores[subset].items() if name not in MEANS}

@@ -13,13 +13,13 @@ from sklearn.metrics import f1_score, roc_auc_score
 from helpers.toy_project import NAMED, project
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.places import PREDICTIONS
-from medprobe.core.tables import read_table, write_predictions
+from medprobe.core.tables import BenchmarkTables, read_table, write_predictions
 from medprobe.metrics import Scoring
 from medprobe.metrics.significance import read_tests
 from medprobe.papers.diskne.metrics.f1 import ESTIMATES, SCORER, count_outcomes, estimate, f1
 from medprobe.pipeline.stages.score import score
 
-NOWHERE = Path("benchmark")  # is not read
+NO_TABLES = BenchmarkTables(pd.DataFrame(), pd.DataFrame())
 
 
 def rows(
@@ -53,7 +53,7 @@ def rows(
 
 def scores(*tables: pd.DataFrame) -> dict:  # type: ignore[type-arg]
     scoring = Scoring(ScoreParams(), seed=2021)
-    return SCORER.score(pd.concat(tables, ignore_index=True), NOWHERE, scoring)
+    return SCORER.score(pd.concat(tables, ignore_index=True), NO_TABLES, scoring)
 
 
 def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
@@ -61,7 +61,7 @@ def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
     other = [rows("d", [[0, 0, 0], [0, 0, 0]], seed=1), rows("e", [[1, 0], [0.9, 0]], seed=1)]
     alone = rows("f", [[1, 0]])  # a single positive is not reported
     table = pd.concat([*first, *other, alone], ignore_index=True)
-    paired = SCORER.paired(table, NOWHERE, Scoring(ScoreParams(), seed=2021)).set_index("subset")
+    paired = SCORER.paired(table, NO_TABLES, Scoring(ScoreParams(), seed=2021)).set_index("subset")
     for subset, numbers in scores(table)["default"].items():
         part = paired.loc[subset]
         assert part["query_id"].tolist() == ["d", "e"]
@@ -72,14 +72,14 @@ def test_paired_tests_compare_diseases_by_what_the_macro_mean_is_of() -> None:
     assert paired.loc["tests", "f1"].tolist() == [0.25, 1]  # of d: the mean of 1/2 and 0
 
 
-def test_a_part_of_the_diseases_has_its_own_means(tmp_path: Path) -> None:
+def test_a_part_of_the_diseases_has_its_own_means() -> None:
     """As if the others had not been tested; of its category alone."""
     few, more = rows("gout", [[1, 0], [0, 1]]), rows("flu", [[1, 0], [1, 0]])
     other = rows("gout", [[0, 0], [0, 0]], category="signs")
     parts = pd.DataFrame({"part": "few", "category": "tests", "target": ["gout"]})
-    parts.to_parquet(tmp_path / "parts.parquet")
+    tables = BenchmarkTables(pd.DataFrame(), pd.DataFrame(), others={"parts": parts})
     scoring = Scoring(ScoreParams(), seed=2021)
-    found = SCORER.score(pd.concat([few, more, other]), tmp_path, scoring)["default"]
+    found = SCORER.score(pd.concat([few, more, other]), tables, scoring)["default"]
     assert found["tests/diseases:few"] == scores(few)["default"]["tests"]
     assert "signs/diseases:few" not in found
     assert {**found, "tests/diseases:few": None} == {
@@ -112,7 +112,7 @@ def test_a_disease_with_fewer_positives_than_the_benchmark_asks_for_is_not_repor
     sizes = {"ague": 1, "gout": 2, "flu": 3}
     tables = [rows(name, [[1, 0]] * size).assign(fewest=fewest) for name, size in sizes.items()]
     assert {*scores(*tables)["default"]["tests"]} == {*reported, "macro", "weighted"}
-    paired = SCORER.paired(pd.concat(tables), NOWHERE, Scoring(ScoreParams(), seed=2021))
+    paired = SCORER.paired(pd.concat(tables), NO_TABLES, Scoring(ScoreParams(), seed=2021))
     assert set(paired["query_id"]) == reported
 
 

@@ -16,7 +16,7 @@ from medprobe.core.files import replacing, write_whole
 from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
-from medprobe.core.tables import BASELINE, Metadata, count_rows, result_names
+from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, count_rows, result_names
 from medprobe.metrics import Evaluated, Scores, Scoring
 from medprobe.metrics.baselines import baselines_part, letters_values, score_baselines
 from medprobe.metrics.letters import letters_part
@@ -158,7 +158,7 @@ def _write_tests(
         for by_name in params.methods.values()
         for name in by_name
     }
-    tables, main = [pd.DataFrame(columns=SIGNIFICANCE)], {}
+    tests, main = [pd.DataFrame(columns=SIGNIFICANCE)], {}
     with replacing(places.MAIN_VALUES) as folder:
         folder.mkdir(parents=True)
         for benchmark, rows in sorted(comparison.items()):
@@ -170,20 +170,21 @@ def _write_tests(
             values, shuffled = _by_system(evaluated, benchmark)
             if metadata[benchmark].ranks_answers:
                 scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
-                letters = letters_values(places.BENCHMARKS / benchmark, scoring)
-                values[BASELINE, LETTERS] = average_by_query(letters)
-            tables.append(significance(values, field, params.score, shuffled))
+                tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
+                by_letters = average_by_query(letters_values(tables, scoring))
+                values[BASELINE, LETTERS] = by_letters
+            tests.append(significance(values, field, params.score, shuffled))
             by_query = _main_values(values, field)
             by_query.to_parquet(folder / f"{benchmark}.parquet", index=False)
             main[benchmark] = select(
                 select_systems(select_main(own, metadata[benchmark]), {*chosen.items()}),
                 relation="macro",
             )
-    tests = pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
-    tests = correct_controls(tests)
+    every = pd.concat([table for table in tests if len(table)] or tests, ignore_index=True)
+    every = correct_controls(every)
     with replacing(places.SIGNIFICANCE) as path:
-        tests.to_parquet(path, index=False)
-    write_whole(places.MAIN, json.dumps(rounded(_describe_main(main, tests)), indent=1) + "\n")
+        every.to_parquet(path, index=False)
+    write_whole(places.MAIN, json.dumps(rounded(_describe_main(main, every)), indent=1) + "\n")
 
 
 def _by_system(

@@ -10,16 +10,16 @@ et al. 2017, section 2).
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.resampling import draw_counts, replicate_weights, resampled_interval
 from medprobe.metrics.splits import with_parts
-from medprobe.metrics.summary import KEYS, QUERY_KEYS, number_table, read_queries, weighted
+from medprobe.metrics.summary import KEYS, QUERY_KEYS, cluster_queries, number_table, weighted
 
 LOST: Final = 0.05  # of the resamples, at most, that have no value where there is an interval
 BINS: Final = 10  # of P(true), of one width
@@ -45,9 +45,9 @@ class Judgment(Scorer):
         Metric("calibration_error", "expected calibration error", "lower", 0.0, 1.0, _GUO),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score statements by subset, part of a subset and relation."""
-        queries = read_queries(benchmark, scoring.cluster)
+        queries = cluster_queries(tables, scoring.cluster)
         values = predictions.merge(queries[QUERY_KEYS], on="query_id")
         rows = with_parts(values, queries, scoring.facts)
         scores: Scores = {}
@@ -56,9 +56,11 @@ class Judgment(Scorer):
             scores.setdefault(variant or "default", {})[subset] = table
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return for each query the share of its statements that were judged right."""
-        queries = read_queries(benchmark, scoring.cluster)
+        queries = cluster_queries(tables, scoring.cluster)
         is_right = judged_right(predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool))
         values = predictions.assign(judged_right=is_right).groupby(KEYS, as_index=False)
         means = values["judged_right"].mean()

@@ -11,17 +11,16 @@ Sources: Elazar et al. 2021 (ParaRel), agreement over pairs of wordings; Gallifa
 """
 
 import zlib
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from medprobe.core.answers import find_rule
-from medprobe.core.tables import ORIGINAL, lists_outranking, read_about
+from medprobe.core.tables import ORIGINAL, BenchmarkTables, lists_outranking
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.statistics import Clusters, holm, paired_test
-from medprobe.metrics.summary import DIGITS, KEYS, add_scores, read_queries, summarise, weighted
+from medprobe.metrics.summary import DIGITS, KEYS, add_scores, cluster_queries, summarise, weighted
 
 RUN: Final = ["variant", "replicate"]
 FAMILY: Final = [*RUN, "family_id"]
@@ -52,7 +51,7 @@ class Consistency(Scorer):
         Metric("acc_at_1_change_p_holm", "corrected p of the change", "neither", 0, 1, _HOLM),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score families, their pairs by kind of change, and each wording and kind of name.
 
         Returns:
@@ -61,15 +60,15 @@ class Consistency(Scorer):
             original).
             None where a benchmark has no families.
         """
-        members = read_members(predictions, benchmark, scoring)
+        members = read_members(predictions, tables, scoring)
         if members.empty:
             return {}
         columns = by_column(members)
-        tables = [by_family(members), by_change(members), columns]
+        parts = [by_family(members), by_change(members), columns]
         if lists_outranking(predictions):
-            tables = [table.drop(columns="consistency") for table in (tables[0], columns)]
+            parts = [part.drop(columns="consistency") for part in (parts[0], columns)]
         scores: Scores = {}
-        for table in tables:
+        for table in parts:
             add_scores(scores, summarise(table, scoring, self.METRICS))
         for row in change_tests(columns, scoring).itertuples():
             numbers = scores[row.variant or "default"][row.subset]["micro"]
@@ -77,16 +76,20 @@ class Consistency(Scorer):
                 numbers[name] = {"value": round(getattr(row, name), DIGITS), "n": row.n}
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return the numbers of each family."""
-        members = read_members(predictions, benchmark, scoring)
+        members = read_members(predictions, tables, scoring)
         if members.empty:
             return pd.DataFrame(columns=[*KEYS, "subset", "cluster", "answer", "weight"])
         families = weighted(by_family(members))
         return families.drop(columns="consistency") if lists_outranking(predictions) else families
 
 
-def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+def read_members(
+    predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+) -> pd.DataFrame:
     """One row per variant, replicate and query of a family, with its first answer.
 
     Returns:
@@ -94,13 +97,13 @@ def read_members(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -
         relation, cluster, answer`, `first` (what distinguishes the first answer) and `hit` (0 or
         1). No rows where the benchmark has no families or none was probed.
     """
-    queries = read_queries(benchmark, scoring.cluster)
+    queries = cluster_queries(tables, scoring.cluster)
     if "family_id" not in queries:
         return pd.DataFrame()
     columns = ["query_id", "family_id", "wording", "name_kind", "subject", "subset"]
     queries = queries.loc[queries["family_id"] != "", [*columns, "relation", "cluster", "answer"]]
     predictions = predictions[predictions["query_id"].isin(queries["query_id"])]
-    return first_answers(predictions, queries, read_about(benchmark)["normalise"])
+    return first_answers(predictions, queries, tables.normalise)
 
 
 def first_answers(predictions: pd.DataFrame, queries: pd.DataFrame, rule: str) -> pd.DataFrame:

@@ -16,9 +16,10 @@ from typing import Any, Final
 
 import pandas as pd
 
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Metric, Scorer, Scores, Scoring, accuracy
 from medprobe.metrics.splits import TIMES, bins, times_read
-from medprobe.metrics.summary import DIGITS, read_queries
+from medprobe.metrics.summary import DIGITS, cluster_queries
 from medprobe.papers.context.rank_changes import (
     TRIPLE,
     by_triple,
@@ -54,9 +55,9 @@ class Ucm(Scorer):
         Metric("rc_incorrect", "rank change of incorrect entities", "neither", *_ANY, _RC),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score UCM, its parts, the rank changes behind it, and acc@k without and with context."""
-        queries = read_queries(benchmark, scoring.cluster)
+        queries = cluster_queries(tables, scoring.cluster)
         scores: Scores = {}
         for variant, part in predictions.groupby("variant", sort=True):
             subsets: dict[str, Any] = {}
@@ -77,14 +78,16 @@ class Ucm(Scorer):
             scores[str(variant) or "default"] = subsets
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return the values that paired tests compare: one row per triple, in each resource.
 
         The subsets `target` and `negative` have the three shares around the target and the negative
         target, `alone` and `full` have acc@k without and with context.
         """
-        queries = read_queries(benchmark, scoring.cluster)
-        tables = []
+        queries = cluster_queries(tables, scoring.cluster)
+        parts = []
         for variant, variant_predictions in predictions.groupby("variant", sort=True):
             changes = rank_changes(queries, variant_predictions)
             changes = changes[changes["draw"] == 0]
@@ -92,10 +95,8 @@ class Ucm(Scorer):
                 **{str(centre): by_triple(steps) for centre, steps in changes.groupby("centre")},
                 **{name: weigh(rows) for name, rows in _accuracy(variant_predictions, queries)},
             }
-            tables += [
-                rows.assign(variant=variant, subset=name) for name, rows in by_subset.items()
-            ]
-        table = pd.concat(tables, ignore_index=True)
+            parts += [rows.assign(variant=variant, subset=name) for name, rows in by_subset.items()]
+        table = pd.concat(parts, ignore_index=True)
         # A triple counts once per resource, so the resource is part of its name.
         names = (
             table.pop("subject_id") + " " + table.pop("fact_id") + " in " + table.pop("resource")

@@ -10,14 +10,13 @@ the scores: `top_1` of a positive and the negatives made from it, `auc` of all o
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from medprobe.core.tables import read_table
+from medprobe.core.tables import BenchmarkTables
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.resampling import draw_multiplicities, resampled_interval
 from medprobe.metrics.splits import bins
@@ -52,7 +51,7 @@ class F1(Scorer):
         Metric("auc", "AUC", "higher", 0.0, 1.0, _AUC, guessing=0.5),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Scores by disease, macro and weighted.
 
         Intervals are bootstrap intervals: of a mean over its diseases, of a disease over its
@@ -61,8 +60,8 @@ class F1(Scorer):
         common ones. A category's part such as `terminological/diseases:24` has the diseases that
         the benchmark's table `parts` lists.
         """
-        path = benchmark / f"{PARTS}.parquet"
-        parts = [*read_table(path, []).groupby(["category", "part"])] if path.is_file() else []
+        further = tables.others.get(PARTS)
+        parts = [] if further is None else [*further.groupby(["category", "part"])]
         scores: Scores = {}
         for (variant, category), rows in group_by_subset(predictions):
             if table := _category(rows, scoring):
@@ -76,7 +75,9 @@ class F1(Scorer):
                         subsets[f"{category}/diseases:{part}"] = _category(chosen, scoring)
         return scores
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """Return one row per variant, subset and disease: its F1 and `top_1`, averaged over seeds.
 
         A disease is its own cluster. The mean of either column is the macro mean.

@@ -26,6 +26,7 @@ import pandas as pd
 from medprobe.core.spreadsheets import read_csv
 from medprobe.core.tables import (
     QUERY_COLUMNS,
+    BenchmarkTables,
     lists_outranking,
     metric_of_predictions,
     read_predictions,
@@ -34,7 +35,7 @@ from medprobe.core.tables import (
 from medprobe.metrics import Metric, Scorer, Scores, Scoring
 from medprobe.metrics.accuracy import KS, values
 from medprobe.metrics.resampling import resampled_interval, resampled_means
-from medprobe.metrics.summary import KEYS, number_table, read_queries
+from medprobe.metrics.summary import KEYS, cluster_queries, number_table
 
 RATED: Final = "rated"  # of a part's name
 AMONG: Final = 0.9  # of a system's first predictions must be among the items
@@ -58,15 +59,15 @@ class Expert(Scorer):
         Metric("rated_right_of_10", "rated right", "higher", 0.0, 1.0, _SHARE),
     )
 
-    def score(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> Scores:
+    def score(self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring) -> Scores:
         """Score each variant by each evaluation of the benchmark, named as a part of its subset.
 
         Tables that do not list the best names are not scored.
         """
         scores: Scores = {}
-        for evaluation in _scored_by(predictions, benchmark, scoring):
+        for evaluation in _scored_by(predictions, tables, scoring):
             for variant, rows in predictions.groupby("variant", sort=True):
-                if numbers := _scores(evaluation, rows, benchmark, scoring):
+                if numbers := _scores(evaluation, rows, tables, scoring):
                     part = f"{evaluation.subset}/{RATED}:{evaluation.name}"
                     scores.setdefault(str(variant) or "default", {})[part] = {"micro": numbers}
         return scores
@@ -75,11 +76,13 @@ class Expert(Scorer):
         """The benchmarks that hold experts' ratings of this one."""
         return folders(benchmark, scoring.benchmarks)
 
-    def paired(self, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> pd.DataFrame:
+    def paired(
+        self, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+    ) -> pd.DataFrame:
         """One row a rated query, a cluster of its own: the queries were drawn at random."""
         parts = [
             judge_queries(evaluation, predictions).assign(subset=evaluation.subset)
-            for evaluation in _scored_by(predictions, benchmark, scoring)
+            for evaluation in _scored_by(predictions, tables, scoring)
         ]
         table = pd.concat(parts) if parts else pd.DataFrame(columns=[*KEYS, "subset"])
         return table.assign(cluster=table["query_id"], weight=1.0)
@@ -131,9 +134,13 @@ def _read_evaluation(folder: Path) -> Evaluation:
     )
 
 
-def _scored_by(predictions: pd.DataFrame, benchmark: Path, scoring: Scoring) -> list[Evaluation]:
+def _scored_by(
+    predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
+) -> list[Evaluation]:
     """The evaluations that score a system: none where its table does not list its best names."""
-    found = [] if lists_outranking(predictions) else evaluations(benchmark, scoring.benchmarks)
+    if tables.folder is None or lists_outranking(predictions):
+        return []
+    found = evaluations(tables.folder, scoring.benchmarks)
     return [evaluation for evaluation in found if evaluation.target == "predictions"]
 
 
@@ -173,11 +180,11 @@ def judge_queries(evaluation: Evaluation, predictions: pd.DataFrame) -> pd.DataF
 
 
 def _scores(
-    evaluation: Evaluation, predictions: pd.DataFrame, benchmark: Path, scoring: Scoring
+    evaluation: Evaluation, predictions: pd.DataFrame, tables: BenchmarkTables, scoring: Scoring
 ) -> dict[str, dict[str, float]]:
     """Each metric's value, interval and number of queries, of one variant."""
     table = judge_queries(evaluation, predictions)
-    gold = values(predictions, read_queries(benchmark, "query_id"))
+    gold = values(predictions, cluster_queries(tables, "query_id"))
     gold = gold[gold["subset"] == evaluation.subset]
     keys = ["replicate", "query_id"]
     table = table.merge(gold[[*keys, *(f"acc_at_{k}" for k in KS)]], on=keys)

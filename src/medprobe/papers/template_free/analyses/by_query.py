@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.core.tables import whole_table
+from medprobe.core.tables import BenchmarkTables, whole_table
 from medprobe.metrics.accuracy import values
 from medprobe.metrics.resampling import means_of_sums, resampled_sums
 from medprobe.metrics.results import prediction_tables
 from medprobe.metrics.statistics import Clusters, holm, paired_test
-from medprobe.metrics.summary import read_queries
+from medprobe.metrics.summary import cluster_queries
 from medprobe.papers.template_free.analyses.data_sets import METHOD, DataSet
 
 COLUMNS: Final = ["variant", "replicate", "query_id", "rank", "prediction", "score", "hit"]
@@ -72,9 +72,9 @@ def read_scores(
 
 
 def _read_queries(folder: Path, sets: list[DataSet]) -> dict[DataSet, pd.DataFrame]:
-    queries = {}
+    queries, tables = {}, BenchmarkTables.read(folder)
     for data in sets:
-        every = read_queries(folder, data.cluster)
+        every = cluster_queries(tables, data.cluster)
         queries[data] = every[every["subset"] == data.subset]
     return queries
 

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from medprobe.core.params import Params
-from medprobe.core.tables import holds_subject, read_table
+from medprobe.core.tables import BenchmarkTables, holds_subject, read_table
 from medprobe.metrics.accuracy import KS, values
-from medprobe.metrics.summary import read_queries
+from medprobe.metrics.summary import cluster_queries
 from medprobe.papers.template_free.analyses.by_query import corrected, paired, read_tables
 from medprobe.papers.template_free.analyses.data_sets import (
     PARALLEL,
@@ -54,7 +54,7 @@ def parallel(
     folder = benchmarks / home(sets, PARALLEL[0][1])
     models, hits = params.models.all(), [f"acc_at_{k}{side}" for k in KS for side in ("", "_free")]
     for model, table in read_tables(predictions, folder.name, params):
-        queries = read_queries(folder, "subject_id")
+        queries = cluster_queries(BenchmarkTables.read(folder), "subject_id")
         is_named = {
             row.query_id for row in queries.itertuples() if holds_subject(row.prompt, row.subject)
         }
