@@ -18,7 +18,7 @@ from medprobe.core.params import EngineParams, load_params
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import REQUEST, read_record
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.server_params import ServerParams
 from medprobe.extensions.servers.stages.fetch_server import fetch_server
 from medprobe.library.probing import to_tables
 

@@ -26,7 +26,8 @@ from medprobe.extensions.servers.fingerprint import (
     is_same,
     take,
 )
-from medprobe.extensions.servers.settings.servers import ServerParams, describe
+from medprobe.extensions.servers.server_params import ServerParams
+from medprobe.extensions.servers.settings.servers import describe
 from medprobe.extensions.servers.stages.fetch_server import fetch_server
 from medprobe.pipeline.stages.probe import probe
 

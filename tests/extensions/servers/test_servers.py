@@ -30,7 +30,7 @@ from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import CUT, ENDED, read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client, read_choice
 from medprobe.extensions.servers.fingerprint import RECORD
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.server_params import ServerParams
 from medprobe.extensions.servers.stages.fetch_server import LACKS, fetch_server
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals

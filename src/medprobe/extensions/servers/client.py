@@ -24,7 +24,7 @@ from medprobe.core.errors import BadInput, quoting
 from medprobe.core.parts import fingerprint
 from medprobe.engine.load import token_counter
 from medprobe.engine.tokenizer import tokenizer_files
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.extensions.servers.server_params import ServerParams
 
 if TYPE_CHECKING:
     import openai

@@ -31,7 +31,7 @@ from medprobe.extensions.chat.writing import Text, WritingSettings
 from medprobe.extensions.likelihood.rankers import Ranking, VariantRanking, rank_by_scores
 from medprobe.extensions.servers.client import Body, Client, nested, read_choice
 from medprobe.extensions.servers.fingerprint import FETCH_AGAIN, FINGERPRINT, RECORD, read_record
-from medprobe.extensions.servers.settings.servers import SERVERS
+from medprobe.extensions.servers.server_params import servers_of
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
 ENDED: Final = (  # by itself
@@ -44,7 +44,7 @@ UNLIMITED: Final = 1_000_000_000  # tokens of a window, which the server itself 
 
 def open_server(folder: Path) -> "Served":
     """Return the backend of a model's folder; its connection is that of params.yaml."""
-    record, servers = read_record(folder), SERVERS.of(load_params())
+    record, servers = read_record(folder), servers_of(load_params())
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])
@@ -79,7 +79,7 @@ class Served:
     @classmethod
     def describe(cls, folder: Path) -> dict[str, object]:
         """List what is known of the server that computed a result, in place of a device."""
-        record, params = read_record(folder), SERVERS.of(load_params())[folder.name]
+        record, params = read_record(folder), servers_of(load_params())[folder.name]
         return {
             "device": f"server {record['host']}",
             "server.weights": "not hashed: the server does not show them",

@@ -3,21 +3,15 @@
 Its keys are names of your choice, its values say where the server is.
 """
 
-import ipaddress
-import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
-from urllib.parse import urlsplit
-
-from pydantic import AfterValidator, Field, StringConstraints
-from pydantic_core import PydanticCustomError
+from typing import TYPE_CHECKING, Final
 
 from medprobe.core import places
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.params import Params, Settings
-from medprobe.core.settings import Name, Section
+from medprobe.core.settings import Name
+from medprobe.extensions.servers.server_params import ServerParams, servers_of
 
 if TYPE_CHECKING:
     from medprobe.core.tables import Metadata
@@ -26,76 +20,10 @@ REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
     "umls": "the UMLS licence forbids to pass its content on",
     "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
 }
-ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
-
-
-def _check_url(value: str) -> str:
-    """Refuse what is no address of a server, without quoting it: it may contain a key."""
-    if ADDRESS.fullmatch(value):
-        return value
-    problem = "expected an address such as http://127.0.0.1:8000/v1"
-    if "@" in value:
-        problem = "an address without a name or password; write key: $VARIABLE for a key"
-    elif "?" in value or "#" in value:
-        problem = "an address without ? and what follows; Azure's ends in /openai/v1"
-        problem += " and needs no api-version"
-    elif not value.startswith(("http://", "https://")):
-        problem = "it begins with http:// or https://, as in http://127.0.0.1:8000/v1"
-    raise PydanticCustomError("url", problem)
-
-
-KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]
-
-
-class ServerParams(Section):
-    """A model behind an OpenAI-compatible server, of the kind under which `models` lists it."""
-
-    QUOTED: ClassVar[bool] = False  # a value may be a key
-
-    url: Annotated[str, AfterValidator(_check_url)]
-    """Where it is, such as `http://127.0.0.1:8000/v1`. It contains no key."""
-    model: str
-    """The model's name on the server, one of those that `/v1/models` lists."""
-    key: KeyVariable | None = None
-    """The environment variable with its key, such as `$LLAMA_KEY`. Empty: no key."""
-    requests: int = Field(8, gt=0)
-    """Requests at once."""
-    timeout: float = Field(300, gt=0)
-    """Seconds within which an answer must be complete. Otherwise the request is sent again."""
-    max_requests: int = Field(1_000_000, gt=0)
-    """The most requests that one method may send for one benchmark. More are refused."""
-    extra: dict[str, Any] = Field({})
-    """Further fields of each request, such as `reasoning_effort`, `chat_template_kwargs` or
-    `max_completion_tokens` (in place of `max_tokens`). One that is null is left out of requests."""
-    own: bool = False
-    """The server is under your control. Otherwise, and unless it is on this machine, it gets no
-    prompt of a benchmark whose terms forbid to share it."""
-    zero_retention: bool = False
-    """Your statement that the server keeps no prompt. It is recorded with every result."""
-    tokenizer: Path | None = None
-    """A folder with the model's `config.json` and tokenizer. Ranking names and scoring texts need
-    it."""
-
-    @property
-    def host(self) -> str:
-        """The host, without port and path."""
-        return urlsplit(self.url).hostname or ""
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether the server is on this machine.
-
-        >>> ServerParams(url="http://127.0.0.1:8000/v1", model="m").is_loopback
-        True
-        """
-        try:
-            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 def _check(params: Params) -> None:
-    for name in SERVERS.of(params):
+    for name in servers_of(params):
         if (kind := params.models.kind(name)) not in ("chat", "causal"):
             where = f"params.yaml: models.{kind}.{name}"
             raise BadInput(where, "a model behind a server is of kind chat or causal")
@@ -106,7 +34,7 @@ def describe(name: str, params: Params) -> str:
     from medprobe.extensions.servers.backends.served import open_server
     from medprobe.extensions.servers.fingerprint import RECORD, check, read_record
 
-    host, folder = SERVERS.of(params)[name].host, places.MODELS / name
+    host, folder = servers_of(params)[name].host, places.MODELS / name
     if not (folder / RECORD).is_file():
         return f"server {host}, not asked yet"
     try:
@@ -137,13 +65,13 @@ class ServerGuard:
         from medprobe.core.tables import Metadata
 
         metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
-        check_terms(SERVERS.of(params)[model], f"{benchmark} on {model}", metadata)
+        check_terms(servers_of(params)[model], f"{benchmark} on {model}", metadata)
 
     def check_requests(
         self, model: str, title: str, params: Params, count: Callable[[], int]
     ) -> None:
         """Refuse more requests than `max_requests`."""
-        allowed = SERVERS.of(params)[model].max_requests
+        allowed = servers_of(params)[model].max_requests
         if (requests := count()) > allowed:
             problem = f"it would send {requests:,} requests, max_requests: {allowed} is allowed"
             remedy = "rank fewer names (an answer space), ask free answers, or allow more"
@@ -154,11 +82,11 @@ class ServerGuard:
         from medprobe.extensions.servers import fingerprint
         from medprobe.extensions.servers.client import Client
 
-        client = Client(model, SERVERS.of(params)[model])
+        client = Client(model, servers_of(params)[model])
         fingerprint.check(client, fingerprint.read_record(places.MODELS / model))
 
 
-SERVERS: Final = Settings(
+SETTINGS: Final = Settings(
     "servers",
     dict[Name, ServerParams],
     models=True,
@@ -166,4 +94,3 @@ SERVERS: Final = Settings(
     describe_model=describe,
     guard=ServerGuard(),
 )
-SETTINGS: Final = SERVERS
