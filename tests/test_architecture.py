@@ -53,7 +53,6 @@ def test_no_room_imports_what_it_may_not() -> None:
 
 
 def test_no_room_has_a_circle_in_it() -> None:
-    """The servers' section aside, whose functions describe what reads it."""
     graph: dict[str, set[str]] = {}
     for module, target in imports():
         package = target in module  # a module of a package may use what its package defines
