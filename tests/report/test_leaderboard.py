@@ -66,6 +66,8 @@ def test_the_title_follows_the_chosen_models() -> None:
 def test_what_no_test_could_find_is_not_called_a_tie() -> None:
     board = board_of(LEAD, [], ["good"], untestable="4 independent answers")
     assert title(board) == "Models cannot be compared on sure (4 independent answers)"
+    tested = board_of({"own": LEAD["sure"]}, [], ["good"])["benchmarks"]
+    assert "sure" not in title({**board, "benchmarks": [*tested, *board["benchmarks"]]})
     column = board["benchmarks"][0]
     assert {test[5] for test in column["tests"]} == {"4 independent answers"}
     assert column["cells"][0]["state"] == "untestable"

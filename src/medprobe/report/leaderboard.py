@@ -198,18 +198,18 @@ def title(board: Board, chosen: Sequence[int] | None = None) -> str:
             asked.sort(key=lambda number: column["cells"][number]["place"])
             rank, start, item = _say(column, asked, models)
             said.setdefault((rank, start), []).append(item)
-    if {rank for rank, _ in said} > {ALONE}:  # who was asked alone is compared with nobody
-        said = {key: items for key, items in said.items() if key[0] != ALONE}
+    compared = {key: items for key, items in said.items() if key[0] < ALONE}
     clauses = [
         start + _join(items) + (" points" if " by " in items[-1] else "")
-        for (_, start), items in sorted(said.items(), key=lambda entry: entry[0][0])
+        for (_, start), items in sorted((compared or said).items(), key=lambda entry: entry[0][0])
     ]
     text = "; ".join(clauses)
     starts_with_name = any(text.startswith(f"{model} ") for model in models)
     return text if starts_with_name else text[:1].upper() + text[1:]
 
 
-LEADS, ALONE, TIES, NONE, UNTESTED = range(5)  # what is said of a benchmark, in this order
+# What is said of a benchmark, in this order; the last two only where nothing else is said.
+LEADS, TIES, NONE, ALONE, UNTESTED = range(5)
 
 
 def _say(column: Column, asked: Sequence[int], models: Sequence[str]) -> tuple[int, str, str]:

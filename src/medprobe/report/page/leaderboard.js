@@ -25,7 +25,7 @@ function compare(column, a, b) {
 }
 
 // What is said of a benchmark: `_say` of report/leaderboard.py, word for word.
-const [LEADS, ALONE, TIES, NONE, UNTESTED] = [0, 1, 2, 3, 4];
+const [LEADS, TIES, NONE, ALONE, UNTESTED] = [0, 1, 2, 3, 4]; // the last two only where nothing else is said
 const listed = items => [items.slice(0, -1).join(", "), items.at(-1)].filter(Boolean).join(" and ");
 const askedOf = (column, models) => models.filter(model => column.cells[model])
   .sort((a, b) => column.cells[a].place - column.cells[b].place);
@@ -66,7 +66,7 @@ function title(models) {
     said.get(start)[2].push(item);
   });
   const every = [...said.values()].sort((a, b) => a[0] - b[0]);
-  const compared = every.filter(([rank]) => rank !== ALONE); // who was asked alone is compared with nobody
+  const compared = every.filter(([rank]) => rank < ALONE);
   const clauses = compared.length ? compared : every;
   const text = clauses.map(([, start, items]) =>
     start + listed(items) + (items.at(-1).includes(" by ") ? " points" : "")).join("; ");
@@ -297,8 +297,8 @@ function orderOf(models, sort) {
       + (missing ? `; ${missing} not asked.` : "."), `Click two models to compare${phone.matches ? "" : ", a benchmark to sort"}.`);
   }
   (phone.matches ? [sort] : columns).forEach(column => {
-    const [reason, ...others] = new Set(column.tests.map(test => test[5]));
-    if (typeof reason === "string" && !others.length) said.push(`Not compared on ${column.name}: ${reason}.`);
+    const tied = tiedOf(column, askedOf(column, models));
+    if (typeof tied === "string") said.push(`Not compared on ${column.name}: ${tied}.`);
   });
   return said.join(" ");
 }
