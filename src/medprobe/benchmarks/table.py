@@ -60,8 +60,8 @@ class Settings(Section):
     """The templates: a file below `data/`. A relation's first template is its own, and others are
     further wordings. Empty: each row has its own prompt."""
     families: AliasFamilies | None = None
-    """Also ask each fact in all its wordings (templates, `prompt_<wording>`) and under its
-    `subject_aliases`, as the subset `families`. Empty: no families."""
+    """Also ask each fact in all its wordings and under its `subject_aliases`. Empty: no
+    families."""
     train: Path | None = None
     """Facts for the `shots` of `answering`: a file or folder below `data/`, like `facts`. Empty:
     none."""

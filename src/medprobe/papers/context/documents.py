@@ -51,10 +51,9 @@ class Resource(Section):
     path: Path
     """File or folder below `data/`."""
     categories: tuple[str, ...] = ()
-    """Of `notes`: the values of CATEGORY whose notes are taken, such as `Discharge summary`. Empty:
-    all."""
+    """Of `notes`: the values of CATEGORY to take, such as `Discharge summary`. Empty: all."""
     sample: PositiveInt | None = None
-    """Take so many documents, drawn by the seed from all (of the `categories`). Empty: all."""
+    """Take so many documents, drawn. Empty: all."""
 
     @model_validator(mode="after")
     def _check_categories(self) -> "Resource":

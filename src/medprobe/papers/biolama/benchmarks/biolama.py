@@ -52,8 +52,8 @@ class Settings(Section):
     """For a source, another source whose names are added to its candidates. Its queries are then
     ranked with and without them."""
     families: AliasFamilies | None = None
-    """Also ask each test triple under all templates and subject's aliases, as the subset `families`
-    (or `ctd-families` and so on). Empty: no families."""
+    """Also ask each test triple under all templates and aliases (`ctd-families` and so on). Empty:
+    no families."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

@@ -60,8 +60,7 @@ class RankChange(Method):
         """How entities are ranked. The decoder's settings are those that BioLAMA released."""
 
         rankings: tuple[Ranking, ...] = Field(("candidates",), min_length=1)
-        """Rank all `candidates` by mean log-probability, or by their places among the texts of
-        BioLAMA's `decoding`."""
+        """Rank all `candidates` by mean log-probability, or the texts of BioLAMA's `decoding`."""
         copy_control: bool = True
         """Run the control that only copies from the context, too."""
         masks: int = Field(10, gt=0)

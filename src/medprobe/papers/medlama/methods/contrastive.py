@@ -74,8 +74,8 @@ class Contrastive(Method):
         sweeps: dict[Swept, Values] = Field({})
         """Values of the section `sweeps` that are probed. Each is a variant."""
         read_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
-        """Further layers of the rewired encoder to read; 0 is the embeddings. Those that a model
-        lacks are left out. `rewire.layers` cuts upper layers before rewiring."""
+        """Further layers of the rewired encoder to read (0: embeddings). Those that a model lacks
+        are left out. `rewire.layers` cuts upper layers before rewiring."""
         distance: Distance = "l2"
         """Distance between vectors."""
         pooling: Pooling | None = None
@@ -90,7 +90,7 @@ class Contrastive(Method):
         candidate_length: int = 25
         """Longest candidate, in tokens."""
         vectors: Literal["single", "half"] = "single"
-        """Precision of vectors: `single`, or rounded to `half` as in the released script."""
+        """Precision of vectors: `single`, or `half`, as released."""
 
         @model_validator(mode="before")
         @classmethod

@@ -24,8 +24,8 @@ class RewireSettings(Section):
     """Share of a sentence that is cut off at its end. `released` and `tail` draw the number of
     words, and cut at most one word more."""
     cut: Cut = "released"
-    """Where a sentence is cut: one word early (`released`), exactly before the last words (`tail`),
-    or at the whole share without the full stop (`sentence`, the paper's example)."""
+    """Where a sentence is cut: one word early (`released`), before the last words (`tail`), or
+    without the full stop (`sentence`, the paper's example)."""
     blank: Literal["dropped", "kept"] = "dropped"
     """Pairs without a query or an answer are `dropped` or `kept`."""
     max_length: int = Field(48, gt=2)

@@ -76,15 +76,13 @@ class Settings(SentenceSettings):
     evidences: Literal["all", "one"] = "all"
     """Query `all` sentences of a fact, or `one`: the first that no rule drops."""
     drop: tuple[DropRule, ...] = ()
-    """Rules that drop a sentence, such as `denied`: most raters denied the fact. The paper drops
-    none."""
+    """Rules that drop a sentence, such as `denied` by most raters. The paper drops none."""
     distractors: dict[str, Path] = Field({})
     """For a subset, a file of `data/lama` with further names. The subset is ranked with and without
     them (the paper's Table 6)."""
     families: AliasFamilies | None = None
-    """Also ask each template-based fact under all templates of its relation and all aliases of its
-    subject, as the subset `families` (or `t-rex-template-families` and so on). Empty: no
-    families."""
+    """Also ask each template-based fact under all templates and aliases (`t-rex-template-families`
+    and so on). Empty: no families."""
 
 
 @dataclass

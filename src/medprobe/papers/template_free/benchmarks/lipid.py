@@ -55,15 +55,14 @@ class Settings(SentenceSettings):
     submitted_before: date | None = None
     """Abstracts submitted before this date. The paper took six months of PubMed."""
     candidates: Literal["prompted", "listed"] = "prompted"
-    """Names to rank: the entities of the prompts (`prompted`), or all listed ones (`listed`)."""
+    """Names to rank: the entities of the prompts (`prompted`), or all `listed` ones."""
     entities: dict[str, Path] = Field(
         {"chem": Path("entities/chemicals.txt"), "gene": Path("entities/genes.txt")}, min_length=1
     )
     """Lists of entities by subset: files below `data/`, one name per line."""
     keywords: Literal["ours", "paper"] | tuple[Keyword, ...] = "ours"
-    """Keywords that exclude a sentence: the `paper`'s eleven, `ours` with further forms of these,
-    or your own list. One with a capital letter occurs as it is written, any other one in any
-    case."""
+    """Keywords that exclude a sentence: the `paper`'s eleven, `ours` in all forms, or your own
+    list. One with a capital letter occurs as it is written, any other one in any case."""
     keyword_place: Literal["word", "anywhere"] = "word"
     """Keywords are whole words (`word`), or match `anywhere`. The paper does not say which."""
 

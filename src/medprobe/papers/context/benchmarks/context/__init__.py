@@ -49,7 +49,7 @@ class ContextSettings(Section):
     """Resources, and how much to take of them and of the facts."""
 
     resources: dict[str, Resource]
-    """The text resources, by a name of your choice: the form of each, and its path."""
+    """The text resources, by a name of your choice."""
     triples: int = Field(500, gt=0)
     """Triples per relation, drawn from those that a document mentions."""
     documents: int = Field(3, gt=0)
@@ -68,7 +68,7 @@ class Settings(ContextSettings):
     """The relations too."""
 
     relations: dict[str, Relation]
-    """The relations to build, by their UMLS name: the prompt of each, and semantic types."""
+    """The relations to build, by their UMLS name."""
     obsolete: bool = False
     """Also take withdrawn facts (SUPPRESS is not `N`)."""
 

@@ -101,7 +101,7 @@ class Settings(DiskneSettings):
     """Which diseases are annotated, and how many negatives each positive has."""
 
     diseases: tuple[str, ...] = Field(DISEASES, min_length=1)
-    """UMLS semantic types that count as diseases and are annotated."""
+    """UMLS semantic types that count as diseases."""
     negatives: int = Field(10, gt=0)
     """Negative examples of each kind per positive example."""
 

@@ -55,32 +55,32 @@ class DiskneSettings(Section):
     """
 
     vocabulary: str = "SNOMEDCT_US"
-    """The UMLS vocabulary whose hierarchy gives ancestors and descendants."""
+    """The UMLS vocabulary with the hierarchy of diseases."""
     categories: tuple[Category, ...] = Field(CATEGORIES, min_length=1)
     """Categories of examples. The released code trains on medical and terminological examples
     apart: name the categories of one kind only."""
     targets: tuple[str, ...] | None = None
     """CUIs of the diseases to test. Empty: all that can be tested."""
     parts: dict[str, DiseasePart] = Field({})
-    """Further means of F1, each over some diseases of a category; nothing is trained for them. The
-    means of a part `24` of terminological examples are `terminological/diseases:24`."""
+    """Further means of F1, each over some diseases of a category. The means of a part `24` of
+    terminological examples are `terminological/diseases:24`."""
     positives: int = Field(2, gt=0)
-    """Positive examples that a disease needs to be tested in a category."""
+    """Positive examples that a disease needs to be tested."""
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the training examples that validates."""
     match: Match = "forms"
-    """Find mentions of a disease by the `forms` of its names, or as `substrings`, as released."""
+    """Find mentions of a disease by the `forms` of its names, or as `substrings`."""
     shared_premises: bool = False
     """A tested premise may train another disease."""
     descendants: Literal["train", "leave out"] = "train"
-    """Examples that mention a descendant of the tested disease: `train` on them, as in the paper,
-    or `leave out`. A descendant is then never trained on: an example of pneumonia teaches about
-    disorders of the lung."""
+    """Examples that mention a descendant of the tested disease: `train` on them, or `leave out`. A
+    descendant is then never trained on: an example of pneumonia teaches about disorders of the
+    lung."""
     split: Literal["pairs", "released"] = "pairs"
     """How examples are divided: by `pairs`, or by rows as `released`."""
     hypothesis: Literal["preferred", "surface"] = "preferred"
-    """The disease in the hypothesis: its UMLS `preferred` name, or the `surface` form in the text,
-    as released."""
+    """The disease in the hypothesis: its UMLS `preferred` name, or the `surface` form in the
+    text."""
     unknown_pairs: MissingRule = "error"
     """Unknown pair ids: stop with an `error`, or `leave out`."""
     unnamed: MissingRule = "error"

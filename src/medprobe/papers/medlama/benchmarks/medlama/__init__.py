@@ -50,8 +50,8 @@ class Settings(MedlamaSettings):
     obsolete: bool = False
     """Also take withdrawn relations (SUPPRESS is not `N`)."""
     families: ConceptFamilies | None = None
-    """Also ask each query of `full` in further wordings (ours) and under further names of its
-    subject, as the subset `families`. Empty: no families."""
+    """Also ask each query of `full` in further wordings and under further names of its subject.
+    Empty: no families."""
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:

@@ -51,8 +51,7 @@ class MedlamaSettings(Section):
     per_relation: int = Field(1000, gt=0)
     """Queries drawn per relation; all if the relation has fewer."""
     candidates: Literal["drawn", "all"] = "drawn"
-    """Names to rank: those of the `drawn` queries, as in the paper, or of `all` queries of the
-    relations."""
+    """Names to rank: those of the `drawn` queries, or of `all` queries of the relations."""
     prompts: Literal["human", "default"] = "human"
     """Prompts by `human` authors, or `default` ones from the relation's name."""
     hardness: HardnessRule = "released"
@@ -62,12 +61,11 @@ class MedlamaSettings(Section):
     max_rouge_l: float = 0.1
     """A hard query also has a smaller mean ROUGE-L than this."""
     natural_names: bool = False
-    """Drop queries with names that look like karyotypes."""
+    """Drop queries with karyotypes."""
     min_queries: int = Field(0, ge=0)
     """Drop relations with fewer queries than this."""
     families: FamilySettings | None = None
-    """Also ask each query of `full` in further wordings (ours), as the subset `families`. Empty: no
-    families."""
+    """Also ask each query of `full` in further wordings. Empty: no families."""
 
     @field_validator("relations")
     @classmethod
