@@ -250,6 +250,15 @@ def test_a_fact_with_a_special_token_is_probed_by_no_command(project: Path) -> N
     assert not [*places.PREDICTIONS.rglob("*.parquet")]
 
 
+def test_what_one_of_several_models_cannot_do_is_said_before_any_is_probed(
+    project: Path, tiny_model: FolderOf
+) -> None:
+    command = f"run mine {tiny_model('gpt2')} --benchmark drugs --method mask_average"
+    code, printed = medprobe(command)
+    assert code == 2 and "gpt2: the method needs a model of kind masked" in printed
+    assert "facts can show" not in printed, "the line before the first model is probed"
+
+
 def test_names_that_are_one_to_the_model_are_counted(project: Path) -> None:
     with_fact(project, "drug 9,treats,Influenza,[Y] is what drug 9 treats")
     output = works("run mine --method mask_average --benchmark drugs")

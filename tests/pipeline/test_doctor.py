@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from helpers import ROOT
+from helpers import ROOT, FolderOf
 from medprobe import benchmarks
+from medprobe.core.errors import BadInput
 from medprobe.core.params import HubModel, ModelParams, Models, Params
 from medprobe.pipeline.doctor import doctor, list_models, list_sources, missing_sources
 from medprobe.pipeline.init import pipeline_text
@@ -92,7 +93,7 @@ def test_the_origin_of_sample_models_is_reported(tmp_path: Path) -> None:
 
 
 def test_folders_and_libraries_that_are_not_there_are_named(
-    working_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    working_folder: Path, tiny_model: FolderOf, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine = working_folder / "checkpoints/mine"
     params = Params(folders={"mine": mine}, models=Models(masked={"mine": ModelParams()}))
@@ -103,11 +104,17 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     assert "requirements.lock: nowhere-to-be 1 is required, it is not installed" in lines
     assert not any("what it names in data/ exists" in line for line in lines)
     assert list_models(params)[0]["checkpoint"] == "missing"
-    mine.mkdir(parents=True)
-    assert origins(params)["mine"] == str(mine)
-    mine.rmdir()
+    mine.parent.mkdir()
+    mine.symlink_to(tiny_model("bert"))
+    [row] = list_models(params)
+    assert (row["origin"], row["checkpoint"]) == (str(mine), "bert, serves masked, encoder")
+    mine.unlink()
+    mine.symlink_to(tiny_model("gpt2"))
+    with pytest.raises(BadInput, match="serves as causal, not as masked; list it under its kind"):
+        list_models(params)
+    mine.unlink()
     mine.write_bytes(b"GGUF")
-    assert list_models(params)[0]["checkpoint"] == "missing: `medprobe repro` creates it"
+    assert list_models(params)[0]["checkpoint"] == "there: `medprobe repro` converts it"
     [pattern] = [line for line in (ROOT / ".gitignore").read_text().split() if "checkp" in line]
     assert pattern == "/checkpoints/", "the folder that own-data.md names"
 

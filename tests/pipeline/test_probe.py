@@ -1,6 +1,7 @@
 """The probe stage: parts that are finished are kept, hits are marked, misfits are refused."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -299,6 +300,36 @@ def test_a_failing_method_loses_nothing(
     count = len(Alphabetical.ran)
     probe_model("bert", again)
     assert Alphabetical.ran[count:] == ["may_treat"] * 2
+
+
+def test_texts_that_a_model_cannot_read_are_named_before_it_is_probed(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tiny_model: FolderOf,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.rmtree(project / "outputs/models/bert")
+    (project / "outputs/models/bert").symlink_to(tiny_model("bert"))
+    tables = BenchmarkTables.read(project / "outputs/benchmarks/medlama")
+    for benchmark, name in (("long", "b " * 200), ("special", "[PAD]")):
+        names = tables.candidates.assign(name=tables.candidates["name"].replace("b", name))
+        BenchmarkTables(tables.queries, names).write(project / f"outputs/benchmarks/{benchmark}")
+    said: list[str] = []
+
+    def listens(self: Alphabetical, task: Task, pass_: str) -> pd.DataFrame:
+        said.append(capsys.readouterr().err)
+        return predict(self, task, pass_)
+
+    predict = Alphabetical.predict
+    monkeypatch.setattr(Alphabetical, "predict", listens)
+    params = named(alphabetical={"medlama": {}, "long": {}, "special": {}})
+    refusal = r"bert, special: candidate '\[PAD\]': the text contains \[PAD\], a special token"
+    with pytest.raises(BadInput, match=refusal):
+        probe_model("bert", params)
+    assert re.search(f"{refusal}.*; the other benchmarks are probed", said[0])
+    assert "warning: bert, long: 1 name is longer than the model reads" in said[0]
+    made = {Path(name).stem for name in results(project)}
+    assert made == {"medlama", "long"}
 
 
 def test_each_failure_is_a_line(project: Path) -> None:

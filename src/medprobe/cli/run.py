@@ -71,6 +71,9 @@ def run(
     asked = [method or choose_method(model, "rank") for model in found]
     if out and out.parent.is_file():
         raise BadInput(out.parent, "a file is where a folder is expected", "name another folder")
+    for model, own in zip(found, asked, strict=True):  # before any of them is probed
+        model.check_kind(own)
+        model.check_texts(tables)
     results: list[ProbeResult] = []
     for model, own, label in zip(found, asked, _labels(names), strict=True):
         prober = make_prober(model, own, benchmark, params)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from medprobe.core.errors import quote
 from medprobe.core.tables import SLOT, BenchmarkTables
 from medprobe.engine.configuration import read_config
 from medprobe.engine.load import window_of
@@ -59,12 +60,39 @@ def shorten_prompts(folder: Path, tables: BenchmarkTables) -> tuple[BenchmarkTab
     return replace(tables, queries=short), queries.loc[is_shorter, "query_id"].tolist()
 
 
+def find_long_names(folder: Path, tables: BenchmarkTables) -> list[str]:
+    """Return the candidates that a model cannot read, with nothing around them."""
+    if tables.candidates.empty or not (folder / "config.json").is_file():
+        return []
+    tokenizer = load_tokenizer(folder, config := read_config(folder))
+    window = window_of(config, tokenizer) - tokenizer.num_special_tokens_to_add()
+    names = tables.candidates["name"].drop_duplicates()
+    long = [name for name in names if len(name.encode()) > window]  # a token has a byte at least
+    ids = tokenizer(long, add_special_tokens=False, verbose=False)["input_ids"] if long else []
+    return [name for name, of_name in zip(long, ids, strict=True) if len(of_name) > window]
+
+
+def describe_long_names(names: Sequence[str]) -> str:
+    """Say which names a model cannot read; empty if there are none.
+
+    >>> describe_long_names(["a" * 999])[:43]
+    "1 name is longer than the model reads, and "
+    """
+    if not names:
+        return ""
+    count = f"{len(names):,} names are" if len(names) > 1 else "1 name is"
+    problem = f"{count} longer than the model reads, and refused by methods that fill it in"
+    return f"{problem}: {', '.join(map(quote, names[:3]))}"
+
+
 def describe_shorter(ids: Sequence[str]) -> str:
-    """Say which queries' prompts a model reads in part.
+    """Say which queries' prompts a model reads in part; empty if there are none.
 
     >>> describe_shorter(["q7"])
     '1 prompt is longer than the model reads, which reads the words around the gap: q7'
     """
+    if not ids:
+        return ""
     count = f"{len(ids):,} prompts are" if len(ids) > 1 else "1 prompt is"
     named = ", ".join(ids[:3]) + (", …" if len(ids) > 3 else "")
     return f"{count} longer than the model reads, which reads the words around the gap: {named}"

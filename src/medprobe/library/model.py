@@ -181,6 +181,8 @@ class Model:
         counts = count_names(self._tokenizer, tables.candidates.loc[is_ranked, "name"])
         if str(counts):
             print_above(f"to the tokenizer of {self.name}, {counts}")
+        if long := windows.describe_long_names(windows.find_long_names(self.folder, tables)):
+            print_above(f"{self.name}: {long}")
 
     def shorten_prompts(self, tables: BenchmarkTables) -> BenchmarkTables:
         """Shorten prompts that the model cannot read whole to the words around their gap.
@@ -199,6 +201,14 @@ class Model:
     def _tokenizer(self) -> Any:
         return find_tokenizer(self.folder)
 
+    def check_kind(self, method: str) -> None:
+        """Raise BadInput if a method probes no model of this kind."""
+        if not {*self.kinds} & {*methods.find(method).KINDS}:
+            kinds = " or ".join(self.kinds) or "nothing"
+            raise methods.mismatch_error(
+                method, self.name, f"this one serves as {kinds}", self.kinds
+            )
+
     def make_prober(self, method: str, settings: Mapping[str, Any] | None = None) -> Method:
         """Prepare a method to probe this model.
 
@@ -210,12 +220,8 @@ class Model:
             BadInput: the method or a setting is unknown, or the method cannot probe models of this
                 kind.
         """
+        self.check_kind(method)
         plugin = methods.find(method)
-        if not {*self.kinds} & {*plugin.KINDS}:
-            kinds = " or ".join(self.kinds) or "nothing"
-            raise methods.mismatch_error(
-                method, self.name, f"this one serves as {kinds}", self.kinds
-            )
         typed = parse_section(plugin.Settings, dict(settings or {}), f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._prober_cache is None or self._prober_cache[0] != key:

@@ -12,6 +12,7 @@ from rich.filesize import decimal
 
 from medprobe import backends, benchmarks, methods
 from medprobe.core import places
+from medprobe.core.checkpoints import ADAPTER
 from medprobe.core.files import read_any, size
 from medprobe.core.libraries import describe_differing
 from medprobe.core.params import HubModel, ModelKind, Params, find_settings
@@ -22,6 +23,7 @@ from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs
 from medprobe.pipeline.init import packaged
 from medprobe.pipeline.outputs import to_json
+from medprobe.pipeline.stages.fetch import check_kind
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
 
 
@@ -232,14 +234,17 @@ def _on_hub(origin: HubModel) -> str:
 
 
 def _state(name: str, params: Params) -> str:
-    folder = places.MODELS / name
+    folder, own = places.MODELS / name, params.folders.get(name)
     if not folder.is_dir():
-        if name in params.folders and not params.folders[name].exists():
-            return "missing"
-        return "missing: `medprobe repro` creates it"
+        if own is None or not own.exists():
+            return "missing" if own else "not there yet: `medprobe repro` creates it"
+        if own.is_file() or (own / ADAPTER[0]).is_file():
+            return "there: `medprobe repro` converts it"
+        folder = own
     if model := backends.read_plugin_model(folder):
         can = f"backend {model.backend}, can {', '.join(model.abilities) or 'nothing'}"
         return "; ".join([can, *(f"{ability}: {why}" for ability, why in model.lacks.items())])
     checkpoint = inspect(folder)
+    check_kind(folder, params.models.kind(name), checkpoint.kinds)
     missing = f"; no {', '.join(checkpoint.missing)} head" if checkpoint.missing else ""
     return f"{checkpoint.architecture}, serves {', '.join(checkpoint.kinds)}{missing}"

@@ -36,7 +36,12 @@ from medprobe.engine.configuration import read_config
 from medprobe.engine.inspection import MissingHead
 from medprobe.engine.load import NotANumber, choose_device, token_budget
 from medprobe.engine.tokenizer import load_tokenizer, special_tokens
-from medprobe.engine.windows import describe_shorter, shorten_prompts
+from medprobe.engine.windows import (
+    describe_long_names,
+    describe_shorter,
+    find_long_names,
+    shorten_prompts,
+)
 from medprobe.methods import Method, Task
 
 CODE: Final = (  # of each result, beside that of its method
@@ -54,9 +59,7 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     for guard in guards(model, params):
         guard.check_benchmark(model, benchmark, params)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    tables, shorter = shorten_prompts(places.MODELS / model, tables)
-    if shorter:
-        print_above(f"warning: {model}, {benchmark}: {describe_shorter(shorter)}")
+    tables, _ = shorten_prompts(places.MODELS / model, tables)
     recipe = {
         "method": method,
         "settings": settings.model_dump(mode="json", exclude={*methods.find(method).ONLY_SELECTS}),
@@ -84,7 +87,6 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
     for guard in guards(model, params):
         guard.check_requests(model, probing.title, params, probing.count_requests)
-    _check_texts(places.MODELS / model, tables)
     return probing
 
 
@@ -120,11 +122,15 @@ def guards(model: str, params: Params) -> list[Guard]:
     ]
 
 
-def _check_texts(checkpoint: Path, tables: BenchmarkTables) -> None:
+def check_benchmark(name: str, benchmark: str) -> None:
     """Refuse a benchmark in which a text is a special token to the model's tokenizer.
 
-    That of a plugin's model is not always known.
+    That of a plugin's model is not always known. What is longer than the model reads is printed.
     """
+    checkpoint, tables = places.MODELS / name, BenchmarkTables.read(places.BENCHMARKS / benchmark)
+    long = describe_long_names(find_long_names(checkpoint, tables))
+    for line in filter(None, [describe_shorter(shorten_prompts(checkpoint, tables)[1]), long]):
+        print_above(f"warning: {name}, {benchmark}: {line}")
     model = backends.read_plugin_model(checkpoint)
     folder = model.tokenizer if model else checkpoint
     if folder and (folder / "config.json").is_file():

@@ -62,7 +62,7 @@ def _copy(
     if not source.is_dir():
         raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
     if model := read_plugin_model(source):
-        _check_kind(source, kind, model.kinds)
+        check_kind(source, kind, model.kinds)
         if lower_case:
             raise BadInput(source, "lower_case is for checkpoints, this is a plugin's model")
         with replacing(out) as folder:
@@ -83,10 +83,11 @@ def _copy(
             if not str(error).startswith(str(folder)):
                 raise
             raise BadInput(source, str(error).removeprefix(f"{folder}: ")) from None
-        _check_kind(source, kind, kinds)
+        check_kind(source, kind, kinds)
 
 
-def _check_kind(source: Path, kind: ModelKind | None, kinds: Sequence[ModelKind]) -> None:
+def check_kind(source: Path, kind: ModelKind | None, kinds: Sequence[ModelKind]) -> None:
+    """Refuse a checkpoint that cannot serve as the kind under which params.yaml lists it."""
     if kind and kind not in kinds:
         problem = f"the checkpoint serves as {' or '.join(kinds) or 'nothing'}, not as {kind}"
         raise BadInput(source, problem, "list it under its kind in params.yaml: models")

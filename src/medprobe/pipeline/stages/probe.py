@@ -10,6 +10,8 @@ import json
 import sys
 from collections.abc import Callable, Collection
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from medprobe.core.executor import Executor, in_this_process, open_executor
 from medprobe.core.files import before_replacing, replacing
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import fingerprint, read_used, record_used
+from medprobe.core.progress import print_above
 from medprobe.core.tables import (
     BenchmarkTables,
     read_refusal,
@@ -31,6 +34,7 @@ from medprobe.core.tables import (
 )
 from medprobe.engine.load import choose_device, device_name, share_model, token_counter
 from medprobe.pipeline.probing import (
+    check_benchmark,
     compute_parts,
     guards,
     method_code,
@@ -64,12 +68,14 @@ def probe_model(
         folder.mkdir(parents=True, exist_ok=True)
         _keep(folder, kept)
     hashed = cache(lambda path: fingerprint([path]))
+    refused = _find_refused(model, chosen, params, hashed)
     errors: list[Exception] = []
     with share_model():
         for pair in chosen:
             before_replacing.get()()  # if the stage's inputs have changed, all of it ends here
             try:
-                _update(model, *pair, params, hashed=hashed, describe=describe)
+                refusal = refused.get(pair[1])
+                _update(model, *pair, params, hashed=hashed, describe=describe, refusal=refusal)
             except Exception as error:
                 errors.append(error)
     if len(errors) == 1:
@@ -104,6 +110,35 @@ def _keep(folder: Path, kept: Collection[Path]) -> None:
             path.unlink()
 
 
+def _find_refused(
+    model: str,
+    pairs: Collection[tuple[str, str]],
+    params: Params,
+    hashed: Callable[[Path], str],
+) -> dict[str, BadInput]:
+    """Find the benchmarks whose texts the model cannot read; said before it probes the others."""
+    refused = {}
+    for benchmark, of_benchmark in groupby(sorted(pairs, key=itemgetter(1)), key=itemgetter(1)):
+        try:
+            if not all(_is_made(model, *pair, params, hashed) for pair in of_benchmark):
+                check_benchmark(model, benchmark)
+        except BadInput as error:
+            refused[benchmark] = BadInput(f"{model}, {benchmark}", str(error))
+    if len(refused) < len({benchmark for _, benchmark in pairs}):
+        for refusal in refused.values():
+            print_above(f"{refusal}; the other benchmarks are probed")
+    return refused
+
+
+def _is_made(
+    model: str, method: str, benchmark: str, params: Params, hashed: Callable[[Path], str]
+) -> bool:
+    record, out, *notes = _files(model, method, benchmark)
+    made = lineage.record(record, out)
+    key = _key(model, method, benchmark, params, hashed)
+    return bool(made.get("key") == key and made.get("notes") == fingerprint(notes))
+
+
 def _update(
     model: str,
     method: str,
@@ -112,13 +147,13 @@ def _update(
     *,
     hashed: Callable[[Path], str],
     describe: Callable[[Path], dict[str, object]],
+    refusal: BadInput | None,
 ) -> None:
-    """Make a result unless it is there, with its record."""
+    """Make a result unless it is there, with its record; with a refusal, raise that instead."""
     folder, engine = places.MODELS / model, params.engine
     record, out, *notes = _files(model, method, benchmark)
     key = _key(model, method, benchmark, params, hashed)
-    made = lineage.record(record, out)
-    if made.get("key") == key and made.get("notes") == fingerprint(notes):
+    if _is_made(model, method, benchmark, params, hashed):
         if not _is_remote(model):
             return
         try:  # what a server may be asked can have changed
@@ -128,6 +163,8 @@ def _update(
             pass
     for path in (record, out, *notes):
         path.unlink(missing_ok=True)
+    if refusal:
+        raise refusal
     about: dict[str, Any] = engine.model_dump(mode="json", exclude={"executor", "address"})
     if model in params.lower_case:
         about["lower_case"] = True
