@@ -135,7 +135,10 @@ def test_a_missing_source_is_named_with_the_command_that_brings_it(
     plugin = working_folder / "plugins/imports/drugs.py"
     plugin.parent.mkdir(parents=True)
     Path("params.yaml").touch()
-    plugin.write_text('BRINGS = "tables/drugs.csv"\n')
+    plugin.write_text(
+        "from medprobe.sources.releases import Release\n"
+        'RELEASE = Release("tables", ("drugs.csv",), "use it")\n'
+    )
     table = {"facts": "tables/drugs.csv", "prompts": "tables/prompts.csv"}
     params = Params(benchmarks={"table": {"drugs": table}}, train={"small": {}})
     assert not doctor(params, Path("data"))

@@ -49,9 +49,10 @@ class Imports(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Return the command that imports a release."""
-        from medprobe.sources.releases import find_plugin, import_files
+        from medprobe.sources.releases import find_release, import_files
 
-        module = load_module(find_plugin(cmd_name))
+        find_release(cmd_name)
+        module = load_module(find_plugins("imports")[cmd_name])
         path = click.Argument(["path"], type=click.Path(path_type=Path))
         text = "Replace existing files that differ."
         force = click.Option(["--force"], is_flag=True, help=text)
@@ -65,7 +66,7 @@ class Imports(click.Group):
 
 @main.group("import", cls=Imports, epilog=example("medprobe import medlama ~/medlama"))
 def import_() -> None:
-    """Check released files and copy them into data/."""
+    """Copy released files into data/, where builders check and read them."""
 
 
 @main.command(epilog=example("medprobe list papers", "medprobe adopt diskne --table 6"))

@@ -16,7 +16,7 @@ from medprobe.core.checkpoints import ADAPTER
 from medprobe.core.files import read_any, size
 from medprobe.core.libraries import describe_differing
 from medprobe.core.params import HubModel, ModelKind, Params, find_settings
-from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins, load_module
+from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
 from medprobe.engine.inspection import inspect
@@ -25,6 +25,7 @@ from medprobe.pipeline.init import packaged
 from medprobe.pipeline.outputs import to_json
 from medprobe.pipeline.stages.fetch import check_kind
 from medprobe.pipeline.stale_stages import REMEDY, describe_data
+from medprobe.sources.releases import find_release
 
 
 class Source(NamedTuple):
@@ -81,9 +82,8 @@ def _remedy(source: str) -> str:
     """Return the command that brings a source; empty if there is none."""
     if source == "sample":
         return "medprobe sample"
-    for name, plugin in find_plugins("imports").items():
-        brings = vars(load_module(plugin)).get("BRINGS", "")
-        if brings and f"{source}/".startswith(f"{brings}/"):
+    for name in find_plugins("imports"):
+        if find_release(name).brings(source):
             return f"medprobe import {name} PATH"
     return ""
 

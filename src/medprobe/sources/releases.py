@@ -1,112 +1,116 @@
-"""`medprobe import`: find released files, check them, and copy them into `data/`.
+"""`medprobe import`: copy the files of a release to where its builder reads them.
 
-A plugin of the kind `imports` imports one release into `BRINGS`, a folder or a pattern of files in
-`data/`; `medprobe doctor` reads it. It has a function `find(path) -> Release`, which searches a
-clone or an unpacked archive, reads every file with the reader of the build, and raises BadInput for
-the first error.
+A file of the kind `imports` has `RELEASE`: the files, and their place in `data/`. Nothing is read
+here: the builder's reader checks every row, and the gate compares with what was published.
 """
 
 import filecmp
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-
-import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.files import replacing
-from medprobe.core.plugins import Plugin, find_plugins, load_module
+from medprobe.core.plugins import find_plugins, load
 
 
 @dataclass(frozen=True)
 class Release:
-    """The files that `find` found."""
+    """The files of a release.
 
-    folder: str  # the target, in data/
-    files: dict[str, Path]  # by the path in `folder`
-    checks: str  # a description of what was checked
-    report: pd.DataFrame
-    next_step: str  # what to write into params.yaml
-    missing: list[str] = field(default_factory=list)
-    conflicts: tuple[str, ...] = ()  # patterns of existing files that would mix with these
+    Attributes:
+        folder: where they belong, in `data/`.
+        files: patterns, all relative to one folder of the release, that of the first that is found.
+        next_step: what to write into params.yaml.
+        suffix: what files get that have none.
+    """
+
+    folder: str
+    files: tuple[str, ...]
+    next_step: str
+    suffix: str = ""
+
+    def brings(self, source: str) -> bool:
+        """Return whether a file or folder of `data/` is of this release.
+
+        >>> Release("lama", ("TREx/*.jsonl",), "").brings("lama/TREx")
+        True
+        """
+        parts = source.split("/")
+        patterns = [[self.folder, *pattern.split("/")] for pattern in self.files]
+        return any(
+            len(parts) <= len(pattern) and all(map(fnmatch, parts, pattern)) for pattern in patterns
+        )
 
 
-def find_plugin(name: str) -> Plugin:
-    """Return the plugin that imports a release."""
+def find_release(name: str) -> Release:
+    """Return the release of a name."""
     plugins = find_plugins("imports")
     if name not in plugins:
         remedy = f"choose one of {', '.join(plugins)}"
         raise BadInput(name, f"unknown release{nearest(name, [*plugins])}", remedy)
-    return plugins[name]
+    release: Release = load(plugins[name], "RELEASE", Release)
+    return release
 
 
-def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> pd.DataFrame:
-    """Check released files, report the result, and copy them to `data`.
+def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> list[Path]:
+    """Copy the files of a release in a clone, an unpacked archive or a single file to `data`.
 
-    Other files of the target folder stay. Returns the report.
+    Other files of the target folder stay. Returns the copies.
     """
-    plugin = find_plugin(name)
-    if not (path.is_file() or path.is_dir()):
-        raise BadInput(path, "no such file or folder", "give the clone, archive or file")
-    find: Callable[[Path], Release] = load_module(plugin).find
-    release = find(path)
-    _check_links(release, path)
+    release = find_release(name)
+    root, files = find_files(release, path)
     target = data / release.folder
-    roots = sorted({str(source.parent) for source in release.files.values()})
-    print(f"found: {len(release.files)} files in {roots[0] if len(roots) == 1 else path}")
-    print(release.report.to_string(index=False))
-    print(f"checked: {release.checks}")
-    for item in release.missing:
-        print(f"missing: {item}")
-    _copy(release, target, force)
-    print(f"copied to {target}; next: {release.next_step}, then run `dvc add {data}`")
-    return release.report
+    copies = {target / copy: file for copy, file in files.items()}
+    for copy, file in copies.items():
+        if not force and copy.exists() and not filecmp.cmp(file, copy, shallow=False):
+            raise BadInput(copy, "exists and differs", "--force replaces it")
+    for copy, file in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(copy) as scratch:  # a link into DVC's cache is not written through
+            shutil.copyfile(file, scratch)
+    print(f"copied {len(files)} files of {root} to {target}")
+    for pattern in release.files:
+        if not any(fnmatch(copy, pattern) for copy in files):
+            print(f"not there: {pattern}")
+    print(f"next: {release.next_step}, then `dvc add {data}`")
+    return [*copies]
 
 
-def _check_links(release: Release, path: Path) -> None:
-    """Refuse links that lead out of what was named: an archive could bring any file into data/."""
-    root = path.resolve() if path.is_dir() else path.resolve().parent
-    for source in release.files.values():
-        if source != path and not source.resolve().is_relative_to(root):
-            problem = "a link to a file outside of the folder"
-            raise BadInput(source, problem, "replace the link by the file, if it is what you want")
+def find_files(release: Release, path: Path) -> tuple[Path, dict[str, Path]]:
+    """Find the files of a release at or below `path`: their folder, and each by its place there."""
+    expected = " or ".join(release.files)
+    if path.is_file():
+        if not any(fnmatch(path.name, pattern) for pattern in release.files):
+            raise BadInput(path, f"its name is none of {expected}", "give the unpacked folder")
+        root, found = path.parent, [path]
+    else:
+        if not path.is_dir():
+            raise BadInput(path, "no such file or folder", "give the clone, archive or file")
+        root = _find_root(release, path)
+        every = [file for pattern in release.files for file in sorted(root.glob(pattern))]
+        found = [file for file in every if file.is_file()]
+        for file in found:
+            if not file.resolve().is_relative_to(path.resolve()):
+                problem = "a link to a file outside of the folder"
+                raise BadInput(file, problem, "replace the link by the file, if you want it")
+    places = [file.relative_to(root) for file in found]
+    return root, {
+        (place if place.suffix else place.with_suffix(release.suffix)).as_posix(): file
+        for place, file in zip(places, found, strict=True)
+    }
 
 
-def _copy(release: Release, target: Path, force: bool) -> None:
-    """Copy the files into the folder `target`; after an error it is unchanged."""
-    differing = [
-        target / name
-        for name, source in release.files.items()
-        if (target / name).exists() and not filecmp.cmp(source, target / name, shallow=False)
-    ]
-    imported = {target / name for name in release.files}
-    conflicts = {path for pattern in release.conflicts for path in target.glob(pattern)} - imported
-    if not force:
-        for path in differing[:1]:
-            raise BadInput(path, "exists and differs", "--force replaces it")
-        for path in sorted(conflicts)[:1]:
-            raise BadInput(path, "would mix with the imported files", "--force removes it")
-    with replacing(target) as scratch:
-        if target.is_dir():
-            shutil.copytree(target, scratch, symlinks=True)
-        for path in conflicts:
-            (scratch / path.relative_to(target)).unlink()
-        for name, source in release.files.items():
-            file = scratch / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.unlink(missing_ok=True)  # a link into DVC's cache is not written through
-            shutil.copyfile(source, file)
-
-
-def folders(path: Path, name: str) -> list[Path]:
-    """The folders at or below `path` that contain a file or folder of this name or pattern."""
-    return sorted({item.parent for item in path.rglob(name)})
-
-
-def require_single(places: Iterable[Path], content: str) -> Path:
-    """Return the folder that all `places` are. Raises BadInput if there are two."""
-    folder, *further = sorted({*places})
-    if further:
-        raise BadInput(folder, f"it and {further[0]} both contain {content}", "give one of them")
-    return folder
+def _find_root(release: Release, path: Path) -> Path:
+    """The one folder in which the first pattern that is found at all matches."""
+    for pattern in release.files:
+        files = [file for file in path.rglob(pattern) if file.is_file()]
+        if roots := sorted({file.parents[pattern.count("/")] for file in files}):
+            if len(roots) > 1:
+                problem = f"it and {roots[1]} both contain {pattern}"
+                raise BadInput(roots[0], problem, "give one of them")
+            return roots[0]
+    raise BadInput(
+        path, f"contains none of {', '.join(release.files)}", "give the release's folder"
+    )

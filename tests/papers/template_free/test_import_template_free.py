@@ -32,31 +32,19 @@ def lama(folder: Path) -> Path:
 def test_lamas_archive_says_what_it_lacks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = import_files("lama", lama(tmp_path / "archive"), tmp_path / "data")
-    assert report.to_numpy().tolist() == [["google-re", 1, 2, 1], ["t-rex", 1, 2, 1]]
-    output = capsys.readouterr().out
-    assert "missing: ConceptNet; list the other sets" in output
-    assert "missing: T-REx's relations P37" in output
-    assert "sets: [google-re, t-rex]" in output
-    assert (tmp_path / "data/lama/TREx/P36.jsonl").is_file()
+    copies = import_files("lama", lama(tmp_path / "archive"), tmp_path / "data")
+    assert {path.relative_to(tmp_path / "data/lama").as_posix() for path in copies} == {
+        *("Google_RE/place_of_birth_test.jsonl", "TREx/P36.jsonl", "relations.jsonl")
+    }
+    assert "not there: ConceptNet/*.jsonl" in capsys.readouterr().out
 
 
-def test_lipid_is_counted_beside_the_paper(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_lines(
-        tmp_path / "down/LIPID.json", {"type": "gene", "prompt": "[MASK].", "answer": "BRX2"}
-    )
-    report = import_files("lipid", tmp_path / "down", tmp_path / "data").set_index("subset")
-    assert report.loc["gene"].tolist() == [1, 1, 41839, 2591]
-    assert "missing: 46827 prompts of chem" in capsys.readouterr().out
-    assert (tmp_path / "data/lipid/LIPID.json").is_file()
-
-
-def test_released_files_are_taken_as_they_lie(released_data: FolderOf, tmp_path: Path) -> None:
-    report = import_files("lama", released_data("lama"), tmp_path).set_index("set")
-    assert report.loc["google-re"].tolist() == [5528, 6106, 870]
-    assert report.loc["squad"].tolist() == [305, 305, 303]
+def test_lipid_is_found(tmp_path: Path) -> None:
+    row = {"type": "gene", "prompt": "[MASK].", "answer": "BRX2"}
+    write_lines(tmp_path / "down/LIPID.json", row)
+    assert import_files("lipid", tmp_path / "down", tmp_path / "data") == [
+        tmp_path / "data/lipid/LIPID.json"
+    ]
 
 
 def test_the_gate_has_no_false_alarm_on_released_files(

@@ -101,26 +101,6 @@ def read_released(path: Path) -> pd.DataFrame:
     return rows
 
 
-def oddities(rows: pd.DataFrame) -> pd.DataFrame:
-    """Find rows of a released file that are odd, but no reason to refuse the file.
-
-    Returns:
-        Booleans, one row per row: `twice`, a row like an earlier one; `alone`, a positive without
-        negatives, or a negative whose disease is not that of a positive of its pair and category;
-        `by_premise`, a premise's text in place of a pair's id.
-    """
-    key = pd.MultiIndex.from_frame(rows[OF_POSITIVE])
-    positive = rows["label"] == 1
-    paired = key.isin(key[~positive]) & key.isin(key[positive])
-    return pd.DataFrame(
-        {
-            "twice": rows.duplicated([*OF_POSITIVE, "cui", "label"]),
-            "alone": ~paired,
-            "by_premise": is_premise(rows["pair_id"]),
-        }
-    )
-
-
 def is_premise(ids: pd.Series) -> pd.Series:
     """Which ids contain a blank: they are the text of a premise, as two of the release are."""
     return ids.str.contains(" ", regex=False)

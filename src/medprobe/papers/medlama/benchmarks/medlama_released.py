@@ -90,15 +90,14 @@ def find_released_files(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]
     hard: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         if match := FILE_NAME.fullmatch(path.name):
-            (hard if match["hard"] else full)[match["relation"]] = path
+            files, relation = hard if match["hard"] else full, match["relation"]
+            if relation in files:
+                problem = f"it and {files[relation].name} are both of {relation}"
+                raise BadInput(path, problem, "keep the files of one release")
+            files[relation] = path
     if not full:
         raise BadInput(folder, "no file <relation>_<number of rows>.csv", "give another folder")
     return full, hard
-
-
-def read_rows(path: Path) -> pd.DataFrame:
-    """Read a released file's rows, each value as text."""
-    return pd.DataFrame([row for _, row in _rows(path)], columns=COLUMNS, dtype=str)
 
 
 def read_queries(path: Path, relation: str) -> pd.DataFrame:
