@@ -157,7 +157,7 @@ function matrix(models, { dense, sort, chosen, isRest }) {
     const isChosen = chosen.includes(model);
     const button = node("button", { type: "button", textContent: names[model] });
     button.setAttribute("aria-pressed", isChosen);
-    const head = node("th", { scope: "row", title: names[model] }, ...(wide ? [place(model)] : []), button,
+    const head = node("th", { scope: "row" }, ...(wide ? [place(model)] : []), button,
       ...(wide ? [] : [node("small", { textContent: board.models[model].kind })]));
     const row = node("tr", { className: isChosen ? "chosen" : "" }, head, ...columns.map((column, at) => cellOf(column, model, bold[at].includes(model))));
     row.addEventListener("click", () => toggle(model));
@@ -293,7 +293,7 @@ function orderOf(models, sort) {
   const said = [];
   if (names.length > 2) {
     const missing = models.filter(model => phone.matches && !sort.cells[model]).length;
-    said.push((sort ? `Ranked on ${sort.name}` : "Ranked by tests, then by mean difference to the control")
+    said.push((sort ? `Ranked on ${sort.name}` : "Ranked by all tests, then by mean difference to the control")
       + (missing ? `; ${missing} not asked.` : "."), `Click two models to compare${phone.matches ? "" : ", a benchmark to sort"}.`);
   }
   (phone.matches ? [sort] : columns).forEach(column => {
