@@ -82,7 +82,6 @@ def render(results: PageData, page_chapters: Sequence[Chapter]) -> str:
             chapters=page_chapters,
             counts=_counts(results),
             models=results.models,
-            confidence=f"{100 * results.confidence:.0f}",
             metrics=_metrics(results),
         )
     )
