@@ -121,6 +121,8 @@ def test_an_error_is_on_standard_error_alone(home: Path) -> None:
         (["show", "made_up", "--differ"], "un", ["untaught/contrastive"]),
         (["show"], "made", ["made_up"]),
         (["list"], "mo", ["models"]),
+        (["probe", "--model"], "ta", ["taught"]),
+        (["export"], "", ["leaderboard", "made_up"]),
     ],
 )
 def test_shells_complete_names(
@@ -131,7 +133,9 @@ def test_shells_complete_names(
     assert [item.value for item in items] == names
 
 
-def test_paths_are_left_to_the_shell_and_no_project_gives_no_name(working_folder: Path) -> None:
+def test_paths_are_left_to_the_shell_whatever_params_yaml_says(working_folder: Path) -> None:
     shell = ShellComplete(main, {}, "medprobe", "_MEDPROBE_COMPLETE")
-    assert [item.type for item in shell.get_completions(["ask"], "~/mod")] == ["dir"]
-    assert shell.get_completions(["ask"], "") == []
+    assert [item.type for item in shell.get_completions(["ask"], "~/mod")] == ["file"]
+    assert "diskne" in [item.value for item in shell.get_completions(["adopt"], "d")]
+    Path("params.yaml").write_text("seed:1")
+    assert [item.type for item in shell.get_completions(["run"], "bert")] == ["file"]

@@ -1,5 +1,6 @@
 """The group of all commands, and how it reports errors."""
 
+import contextlib
 import copy
 import errno
 import gc
@@ -278,13 +279,14 @@ def main(verbose: bool) -> None:
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _complete(list_names: Callable[[], Iterable[str]], path: str = "") -> Complete:
-    """Complete a name; what looks like a path is one of this type, `dir` or `file`."""
+def _complete(list_names: Callable[[], Iterable[str]], *, or_path: bool = False) -> Complete:
+    """Complete a name; with `or_path`, a path where no name begins like it."""
 
     def complete(_: click.Context, __: click.Parameter, text: str) -> list[CompletionItem]:
-        if path and any(mark in text for mark in "/.~"):
-            return [CompletionItem(text, type=path)]
-        return [CompletionItem(name) for name in sorted(list_names()) if name.startswith(text)]
+        names: list[CompletionItem] = []
+        with contextlib.suppress(BadInput):  # a broken params.yaml is no matter of a Tab
+            names += [CompletionItem(n) for n in sorted(list_names()) if n.startswith(text)]
+        return names or [CompletionItem(text, type="file")] * or_path
 
     return complete
 
@@ -295,7 +297,19 @@ def _list_systems() -> Iterator[str]:
     return (f"{path.parent.name}/{path.name}" for path in paths if path.is_dir())
 
 
-models = _complete(lambda: [*load_params(required=False).models.all()], "dir")
-benchmarks = _complete(lambda: load_params(required=False).benchmark_names, "file")
+def _list_papers() -> Iterable[str]:
+    from medprobe.core.papers import papers
+
+    return papers()
+
+
+def _list_views() -> list[str]:
+    return ["leaderboard", *load_params(required=False).benchmark_names]
+
+
+models = _complete(lambda: [*load_params(required=False).models.all()], or_path=True)
+benchmarks = _complete(lambda: load_params(required=False).benchmark_names, or_path=True)
+papers = _complete(_list_papers)
+views = _complete(_list_views)
 methods = _complete(lambda: find_plugins("methods"))
 systems = _complete(_list_systems)

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from medprobe.cli import group
 from medprobe.cli.group import confirm, example, json_option, load_params, main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -70,7 +71,7 @@ def import_() -> None:
 
 
 @main.command(epilog=example("medprobe list papers", "medprobe adopt diskne --table 6"))
-@click.argument("paper")
+@click.argument("paper", shell_complete=group.papers)
 @click.option("--table", default="", help="Only what this table needs, such as 5.")
 @click.option("--figure", default="", help="Only what this figure needs.")
 @click.option("--yes", is_flag=True, help="Write without asking, as where there is no terminal.")

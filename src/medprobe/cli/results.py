@@ -158,7 +158,7 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
         "medprobe export medlama/hard --format latex --metric acc@10",
     )
 )
-@click.argument("view")
+@click.argument("view", shell_complete=group.views)
 @click.option(
     "--format",
     "form",

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from medprobe.cli import group
 from medprobe.cli.group import example, load_params, main
 from medprobe.core import places
 from medprobe.pipeline.unchanged import unchanged
@@ -26,7 +27,9 @@ def add_options(*names: str) -> Callable[[Command], Command]:
 
     def add(command: Command) -> Command:
         for name in reversed(names):
-            command = click.option(f"--{name}", required=True, help=HELP[name])(command)
+            complete = getattr(group, f"{name}s")
+            more: Any = {"help": HELP[name], "shell_complete": complete}
+            command = click.option(f"--{name}", required=True, **more)(command)
         return command
 
     return add
