@@ -24,7 +24,7 @@ from medprobe.engine import load as loading
 from medprobe.engine.inspection import inspect
 from medprobe.engine.load import NotANumber, load
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import score_table
+from medprobe.metrics.results import evaluate_table
 from medprobe.pipeline.stages.probe import probe
 
 
@@ -291,4 +291,4 @@ def test_scores_that_are_no_numbers_are_not_scored(
     folder = Path("outputs/benchmarks/made_up")
     scoring = Scoring(Params().score, 0)
     with pytest.raises(BadInput, match=where):
-        score_table(path, folder, scoring)
+        evaluate_table(path, folder, scoring)

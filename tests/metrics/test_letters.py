@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.controls import compare_with_controls
 from helpers.toy_project import METADATA
 from medprobe.benchmarks import find
 from medprobe.core.params import ScoreParams
 from medprobe.core.places import BENCHMARKS, PARTS
 from medprobe.core.tables import ANSWER_SPACE, DISTRACTOR, BenchmarkTables
 from medprobe.library import probing
-from medprobe.library.probing import compare_with_controls
 from medprobe.metrics import Scoring
 from medprobe.metrics import letters as module
 from medprobe.metrics.accuracy import SCORER

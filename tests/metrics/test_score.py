@@ -39,7 +39,6 @@ from medprobe.metrics.results import (
     is_compared,
     main_results,
     main_variants,
-    score_table,
     sweep,
     write_scores,
 )
@@ -149,7 +148,7 @@ def test_variants_read_one_by_one_score_as_the_whole_table_does() -> None:
             metrics.find(family).score(table, BenchmarkTables.read(folder), scoring).items()
         ):
             expected[variant].update(subsets)
-    assert score_table(TABLE, folder, scoring) == expected
+    assert evaluate_table(TABLE, folder, scoring).scores == expected
     paired = evaluate_table(TABLE, folder, scoring).paired
     keys = ["variant", "query_id"]
     expected = SCORER.paired(table, BenchmarkTables.read(folder), scoring)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.controls import compare_with_controls
 from helpers.toy_project import METADATA
 from medprobe.core.params import ScoreParams
 from medprobe.core.tables import BenchmarkTables
 from medprobe.library import probing
-from medprobe.library.probing import compare_with_controls
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.shuffled import (
     compare_with_others,

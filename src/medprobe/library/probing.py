@@ -24,7 +24,6 @@ from medprobe.metrics.results import (
     subsets,
     to_rows,
 )
-from medprobe.metrics.significance import Field, significance
 from medprobe.sources import facts as sources
 
 if TYPE_CHECKING:
@@ -196,27 +195,6 @@ def score(
     """Score predictions by a scorer, and by those that score its tables, too."""
     check_scores(predictions, "predictions")
     return evaluate([predictions], scorer, tables, scoring)
-
-
-def compare_with_controls(
-    found: Evaluated, metadata: Metadata, params: ScoreParams, system: tuple[str, str]
-) -> pd.DataFrame:
-    """Test the variants of a method against their controls.
-
-    Returns:
-        Columns `significance.SIGNIFICANCE`.
-    """
-    model, method = system
-    rows = pd.DataFrame(to_rows({"": found.scores}, model, method), columns=COMPARISON)
-    field = Field.of(rows, metadata, dict(main_variants(rows)), {})
-    values, controls = (
-        {
-            (model, f"{method}:{variant}" if variant else method): of_variant
-            for variant, of_variant in (table.groupby("variant") if len(table) else ())
-        }
-        for table in (found.paired, found.controls)
-    )
-    return significance(values, field, params, controls)
 
 
 def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:

@@ -161,11 +161,6 @@ def average_by_query(rows: pd.DataFrame) -> pd.DataFrame:
     return groups[about].first().join(groups[numbers].mean()).reset_index()
 
 
-def score_table(path: Path, folder: Path, scoring: Scoring) -> Scores:
-    """The scores of a prediction table on the benchmark in `folder`, by each of its scorers."""
-    return evaluate_table(path, folder, scoring).scores
-
-
 def further_folders(path: Path, folder: Path, scoring: Scoring) -> list[Path]:
     """List the folders beside its benchmark's from which the scores of a table follow."""
     scorers = map(metrics.find, scorer_names(path))

@@ -28,7 +28,7 @@ from medprobe.extensions.families.metrics.consistency import (
 )
 from medprobe.extensions.families.sections.consistency import section
 from medprobe.metrics import Scores, Scoring
-from medprobe.metrics.results import COMPARISON, evaluate_table, score_table, to_rows
+from medprobe.metrics.results import COMPARISON, evaluate_table, to_rows
 from medprobe.report.page_data import PageData
 from medprobe.tracking.headlines import headlines
 
@@ -211,7 +211,7 @@ def score(folder: Path, scoring: Scoring, answers: dict[str, str], **more: objec
     path = folder.parent / "predictions.parquet"
     table = pd.DataFrame(rows, columns=PREDICTION_COLUMNS).assign(**more)
     write_predictions(table, path, "accuracy")
-    return score_table(path, folder, scoring)
+    return evaluate_table(path, folder, scoring).scores
 
 
 def test_names_ahead_of_an_answer_say_what_is_right_and_not_what_agrees(tmp_path: Path) -> None:

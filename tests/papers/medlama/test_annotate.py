@@ -20,7 +20,7 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import Params, ScoreParams
 from medprobe.core.tables import CANDIDATE_COLUMNS, BenchmarkTables, write_predictions
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import score_table
+from medprobe.metrics.results import evaluate_table
 from medprobe.papers.medlama import annotation as annotate
 from medprobe.papers.medlama.annotation import (
     ITEM_COLUMNS,
@@ -106,7 +106,9 @@ def build_evaluation(**settings: Any) -> expert.Evaluation:
 
 
 def numbers(path: Path = TABLE) -> dict[str, dict[str, float]]:
-    scores = score_table(path, FACTS, Scoring(ScoreParams(bootstrap=500), 1, benchmarks=RATED))
+    scores = evaluate_table(
+        path, FACTS, Scoring(ScoreParams(bootstrap=500), 1, benchmarks=RATED)
+    ).scores
     return scores["default"].get("full/rated:experts", {}).get("micro", {})
 
 
@@ -278,7 +280,9 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
     build_evaluation()
     untaught = TABLE.parents[1].with_name("untaught") / "contrastive/facts.parquet"
     assert numbers(untaught) == {}
-    scores = score_table(TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1, benchmarks=RATED))
+    scores = evaluate_table(
+        TABLE, FACTS, Scoring(ScoreParams(bootstrap=10), 1, benchmarks=RATED)
+    ).scores
     kinds = ("full/answer:", "full/answer-length:", "full/letters:", "full/signal:")
     assert [part for part in scores["original"] if not part.startswith(kinds)] == ["full"]
 

@@ -24,7 +24,7 @@ from medprobe.core.settings import parse_section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, write_predictions
 from medprobe.methods.mask_average import MaskAverage
 from medprobe.metrics import Scoring
-from medprobe.metrics.results import COMPARISON, prediction_tables, score_table, to_rows
+from medprobe.metrics.results import COMPARISON, evaluate_table, prediction_tables, to_rows
 from medprobe.papers.biolama.benchmarks import biolama
 from medprobe.papers.template_free import comparison_run
 from medprobe.papers.template_free.analyses import predicted, ranks
@@ -172,7 +172,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> PageData:
         row
         for path in prediction_tables(predictions, params)
         for row in to_rows(
-            {path.stem: score_table(path, benchmarks / path.stem, scoring)}, *path.parts[-3:-1]
+            {path.stem: evaluate_table(path, benchmarks / path.stem, scoring).scores},
+            *path.parts[-3:-1],
         )
     ]
     numbers = pd.DataFrame(rows, columns=COMPARISON)
