@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
-from medprobe.report.blocks import Drawing
 from medprobe.report.figures import plots
 
 
@@ -21,13 +20,6 @@ def test_every_point_has_its_name_and_numbers_in_the_file() -> None:
         marks = re.search(rf'<g [^>]*data-series="{kind}".*?</g>', svg, re.DOTALL)
         assert marks and plots.COLOURS[number].casefold() in marks[0].casefold()
     assert svg.count("data-series=") == 2
-
-
-def test_names_of_neighbouring_points_are_on_different_sides() -> None:
-    rows = pd.DataFrame({"x": [90, 91, 900], "y": [1.0, 1.001, 2.0], "name": ["ab", "cd", "ef"]})
-    svg = plots.points(rows.assign(kind="k"), "x", "y", "kind", ("x", "y"), name="name")
-    anchors = {name: side for side, name in re.findall(r"text-anchor:(\w+)[^>]*>(ab|cd|ef)<", svg)}
-    assert anchors == {"ab": "start", "cd": "end", "ef": "start"}
 
 
 def test_a_long_logarithmic_axis_has_powers_of_ten_alone() -> None:
@@ -69,30 +61,3 @@ def test_each_mark_says_its_numbers() -> None:
 def test_a_series_can_be_chosen_on_the_page() -> None:
     svg = plots.intervals(ROWS, "method", "model", "acc@1", True)
     assert re.findall('data-series="([^"]*)"', svg) == ["a", "a", "b &lt;c&gt;", "b &lt;c&gt;"]
-
-
-def test_a_series_looks_the_same_in_several_drawings() -> None:
-    alone = ROWS[ROWS["model"] == "b <c>"]
-    svg = plots.intervals(alone, "method", "model", "acc@1", True, order=["a", "b <c>", "z"])
-    assert plots.COLOURS[1].lower() in svg and plots.COLOURS[0].lower() not in svg
-
-
-def test_a_drawing_is_small_and_suits_any_page() -> None:
-    drawn = Drawing("a", plots.intervals(ROWS, "method", "model", "acc@1", True), 'of "a" & b')
-    assert drawn.svg.startswith("""<svg aria-label='of "a" &amp; b' """)
-    assert 'role="img"' in drawn.svg and 'fill="currentColor"' in drawn.svg
-    for needless in ("clip", "metadata", "<style", "DejaVu", "<!--", "#123456", "#000000"):
-        assert needless not in drawn.svg
-    assert len(drawn.svg) < 6_000
-
-
-def test_long_legends_take_no_room_from_what_is_drawn() -> None:
-    names = [f"the name of data set {n}, template-free" for n in range(12)]
-    many = pd.DataFrame([(name, x, 0.5, 0.5, 0.5) for name in names for x in (1, 2)])
-    many.columns = ["name", "x", "value", "low", "high"]
-    heights = [
-        float(re.findall(r'viewBox="0 0 [\d.]+ ([\d.]+)"', drawn)[0])
-        for rows in (many, many[many["name"] == names[0]])
-        for drawn in [plots.curves(rows, "x", "name", ("x", "y"), True)]
-    ]
-    assert heights[0] - heights[1] > 150
