@@ -43,6 +43,7 @@ from medprobe.metrics.statistics import (
     paired_test,
 )
 from medprobe.metrics.summary import summarise
+from medprobe.sources.releases import import_files
 
 LEVEL: Final = 0.05
 STRUCTURE: Final = Path(__file__).with_name("medlama_structure.csv")
@@ -66,9 +67,7 @@ class Structure(NamedTuple):
 def released(folder: Path) -> Structure:
     """That of the released MedLAMA."""
     with TemporaryDirectory() as source:
-        Path(source, "medlama").mkdir()
-        for path in [*folder.glob("2021AA/*.csv"), folder / "prompts.csv"]:
-            Path(source, "medlama", path.name).symlink_to(path.resolve())
+        import_files("medlama", folder, Path(source))
         builder = find_builder("medlama_released")
         queries = builder.build(Path(source), builder.settings(), 2021).queries
     queries = queries[queries["subset"] == "full"].assign(key=queries["subject_id"])
