@@ -32,9 +32,14 @@ LEAD: Values = {"sure": {"good": 0.9, "fair": 0.5, "poor": 0.4}}
             "good",
             "good is first but not significantly better than 2 others on sure (90.0)",
         ),
-        (LEAD, ["good fair"], "", "No model is above its control on sure"),
-        ({"own": {"good": 0.9}}, [], "good", "good is above its control on own by 80.0 points"),
-        ({"own": {"good": 0.9}}, [], "", "good is not above its control on own"),
+        (LEAD, ["good fair"], "", "No model is significantly above its control on sure"),
+        (
+            {"own": {"good": 0.9}},
+            [],
+            "good",
+            "good is significantly above its control on own by 80.0 points",
+        ),
+        ({"own": {"good": 0.9}}, [], "", "good is not significantly above its control on own"),
         (
             {"one": {"a": 0.5, "b": 0.2}, "two": {"a": 0.4, "b": 0.3}, "three": {"a": 0.4}},
             ["a b"],
@@ -59,7 +64,7 @@ def test_the_title_follows_the_chosen_models() -> None:
     fair, good, poor = range(3)
     assert [model["name"] for model in board["models"]] == ["fair", "good", "poor"]
     assert title(board, [fair, poor]).startswith("fair is first but not significantly better")
-    assert title(board, [poor]) == "poor is not above its control on sure"
+    assert title(board, [poor]) == "poor is not significantly above its control on sure"
     assert title(board, [fair, good]) == "good leads fair on sure by 40.0 points"
 
 

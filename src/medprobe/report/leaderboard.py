@@ -219,14 +219,14 @@ def _say(column: Column, asked: Sequence[int], models: Sequence[str]) -> tuple[i
     states = {column["cells"][number]["state"] for number in asked}
     if len(asked) == 1:
         verb = {
-            "above": "is above its control",
-            "below": "is below its control",
-            "not": "is not above its control",
+            "above": "is significantly above its control",
+            "below": "is significantly below its control",
+            "not": "is not significantly above its control",
         }.get(cell["state"], "cannot be tested")
         by = f" by {cell['gain']:.1f}" if cell["state"] == "above" and column["share"] else ""
         return ALONE, f"{models[best]} {verb} on ", name + by
     if "above" not in states and states & {"below", "not"}:
-        return NONE, "no model is above its control on ", name
+        return NONE, "no model is significantly above its control on ", name
     tests = {(test[0], test[1]): test for test in column["tests"]}
     against = [tests.get((min(best, other), max(best, other))) for other in asked[1:]]
     reasons = ["untested" if test is None else test[5] for test in against]

@@ -39,13 +39,13 @@ function say(column, asked) {
   const cell = column.cells[best];
   const states = new Set(asked.map(number => column.cells[number].state));
   if (!others.length) {
-    const verb = { above: "is above its control", below: "is below its control",
-      not: "is not above its control" }[cell.state] ?? "cannot be tested";
+    const verb = { above: "is significantly above its control", below: "is significantly below its control",
+      not: "is not significantly above its control" }[cell.state] ?? "cannot be tested";
     const by = cell.state === "above" && column.share ? ` by ${cell.gain.toFixed(1)}` : "";
     return [ALONE, `${names[best]} ${verb} on `, column.name + by];
   }
   if (!states.has("above") && (states.has("below") || states.has("not")))
-    return [NONE, "no model is above its control on ", column.name];
+    return [NONE, "no model is significantly above its control on ", column.name];
   const tied = tiedOf(column, asked);
   if (typeof tied === "string") return [UNTESTED, "models cannot be compared on ", `${column.name} (${tied})`];
   if (tied.length) {
