@@ -12,9 +12,12 @@ import pytest
 from dvc.repo import Repo
 from lxml import html
 from mlflow import MlflowClient
-from mlflow.entities import Run
+from mlflow.entities import Run, RunData
 
 from helpers.project import Project
+from medprobe import methods
+from medprobe.metrics import catalog
+from medprobe.tracking.store import CURRENT
 
 OURS = {  # what stages leave beside their outputs, and why DVC need not know it
     "outputs/parts/*": "finished parts, from which a stopped stage goes on; safe to delete",
@@ -29,30 +32,69 @@ def project(finished_project: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return Project.copy(finished_project, tmp_path_factory.mktemp("pipeline") / "project")
 
 
-def test_page_export_mlflow_and_dvc_metrics_have_one_value_for_a_method(project: Project) -> None:
+def test_a_run_has_the_same_names_and_values_everywhere(project: Project) -> None:
+    """All metrics of a run: in JSON, CSV, `dvc metrics`, the export, the page and MLflow."""
+    benchmark, model, method, metric = "medlama", "taught", "mask_average", "acc_at_1"
+    scores = json.loads((project.folder / f"metrics/scores/{model}/{method}.json").read_text())
+    table = pd.read_csv(project.folder / "reports/comparison.csv")
+    table = table[table["benchmark"].eq(benchmark) & table["relation"].eq("macro")]
+    table = table[table["model"].eq(model) & table["method"].eq(method)]
+    in_csv = table.set_index(["subset", "metric"])
+    written = {}
+    for subset, relations in scores[benchmark]["default"].items():
+        for name, numbers in relations.get("macro", {}).items():  # parts have none
+            for field, end in (("value", ""), ("low", "_low"), ("high", "_high")):
+                value = pytest.approx(numbers[field], rel=1e-4)  # five digits
+                assert in_csv.loc[(subset, name), field] == value
+                written[("" if subset == "full" else f"{subset}/") + name + end] = value
+    assert {"acc_at_1", "acc_at_10_high", "hard/acc_at_1", "hard/acc_at_10_low"} <= {*written}
+    logged = tracked(project.folder, benchmark)[f"{model} · {method}"].metrics
+    tested = {"above_shuffled", "p_above_shuffled"}
+    late = {*tested, "to_best", "p_to_best"}
+    assert {name: value for name, value in logged.items() if name not in late} == written
+
+    versioned = json.loads(project.works("dvc", "metrics", "show", "--json"))[""]["data"]
+    main = versioned["metrics/main.json"]["data"][benchmark][model]
+    assert main.pop("method") == method and main.pop("subset") == "full"
+    assert {*main} == {metric, f"{metric}_low", f"{metric}_high", *tested}
+    assert {name: logged[name] for name in main} == pytest.approx(main, rel=1e-4)
+    summary = versioned["metrics/summary.json"]["data"][benchmark][model][method]
+    assert summary == main[metric]
+    every = tracked(project.folder, "all benchmarks")[f"{model} · all"].metrics
+    assert every[f"{benchmark}/{metric}"] == pytest.approx(main[metric], rel=1e-4)
+
     exported = project.works("medprobe", "export", "leaderboard", "--format", "csv")
-    table = pd.read_csv(StringIO(exported[exported.index("benchmark,subset") :]))
-    models = table[table["model"] != "baseline"].assign(
-        method_name=lambda rows: rows["method"].str.partition(":")[0]
-    )
-    assert set(models["model"]) == {"taught", "untaught"}
-    summary = json.loads((project.folder / "metrics/summary.json").read_text())
+    rows = pd.read_csv(StringIO(exported[exported.index("benchmark,subset") :]))
+    [row] = rows[(rows["benchmark"] == benchmark) & (rows["model"] == model)].itertuples()
+    assert (row.metric, row.value) == (metric, pytest.approx(main[metric], rel=1e-4))
     page = html.parse(project.folder / "reports/index.html")
     board = json.loads(page.xpath("string(//script[@id='board-data'])"))
-    places = {model["name"]: place for place, model in enumerate(board["models"])}
-    columns = {column["name"]: column for column in board["benchmarks"]}
-    client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
-    experiments = {item.name: item.experiment_id for item in client.search_experiments()}
-    for row in models.itertuples():
-        value = pytest.approx(row.value, abs=1e-6)
-        assert summary[row.benchmark][row.model][row.method_name] == value
-        column = columns[row.benchmark]
-        shown = row.value * (100 if column["share"] else 1)
-        cell = column["cells"][places[row.model]]
-        assert cell["value"] == pytest.approx(shown, abs=0.051)  # a digit after the point
-        named = f"attributes.run_name = '{row.model} · {row.method_name}'"
-        [run] = client.search_runs([experiments[row.benchmark]], named)
-        assert run.data.metrics[row.metric] == value
+    [column] = [column for column in board["benchmarks"] if column["name"] == benchmark]
+    [place] = [at for at, of in enumerate(board["models"]) if of["name"] == model]
+    assert column["metric"] == catalog()[metric].title
+    shown = pytest.approx(100 * main[metric], abs=0.051)  # one digit
+    assert column["cells"][place]["value"] == shown
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "method"),
+    [("medlama", "mask_average"), ("medlama", "contrastive"), ("diskne", "classifier")],
+)
+def test_all_settings_of_a_result_are_parameters(
+    project: Project, benchmark: str, method: str
+) -> None:
+    """Those that params.yaml leaves out too."""
+    logged = tracked(project.folder, benchmark)[f"taught · {method}"].params
+    settings = {name.split(".")[1] for name in logged if name.startswith(f"{method}.")}
+    assert settings == {*methods.find(method).Settings.model_fields}
+
+
+def tracked(folder: Path, experiment: str) -> dict[str, RunData]:
+    """What the current runs of MLflow's experiment hold, by the run's name."""
+    client = MlflowClient(f"sqlite:///{folder}/mlruns/mlflow.db")
+    [found] = client.search_experiments(filter_string=f"name = '{experiment}'")
+    runs = client.search_runs([found.experiment_id], CURRENT)
+    return {run.info.run_name: run.data for run in runs}
 
 
 def test_a_second_run_does_nothing(project: Project) -> None:

@@ -31,6 +31,12 @@ def test_all_metrics_have_their_names_of_the_catalogue() -> None:
     }
     edges = headlines(table, METADATA, edges=True)
     assert (edges["acc_at_1_low"], edges["acc_at_1_high"]) == (0.4, 0.6)
+    over_queries = rows(("full", "m", "acc_at_1", 0.4), ("hard", "m", "perplexity", 3.0))
+    both = pd.concat([over_queries.assign(relation="micro"), table], ignore_index=True)
+    assert headlines(both, METADATA, edges=False) == {
+        **headlines(table, METADATA, edges=False),
+        "hard/perplexity": 3.0,
+    }
     every = rows(*(("full", "m", name, 0.5) for name in catalog()))
     assert [*headlines(every, METADATA, edges=False)] == [*catalog()]
 

@@ -57,10 +57,10 @@ def user() -> str:
         return UNKNOWN
 
 
-def probing_settings(model: str, method: str, benchmark: str, params: Params) -> dict[str, Any]:
-    """Return the seed, the precision and the method's settings, as params.yaml has them now."""
-    settings = dvc_records.flat(params.choices(model, method, benchmark), method)
-    return {"seed": params.seed, "engine.precision": params.engine.precision, **settings}
+def probing_settings(method: str, settings: Mapping[str, Any], params: Params) -> dict[str, Any]:
+    """Return the seed, the precision and a method's settings, by dotted name."""
+    of_method = dvc_records.flat(settings, method)
+    return {"seed": params.seed, "engine.precision": params.engine.precision, **of_method}
 
 
 @contextmanager

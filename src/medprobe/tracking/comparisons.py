@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from medprobe.core import places
+from medprobe.core.dvc_records import flat
 from medprobe.core.params import Params
 from medprobe.core.parts import table_fingerprint
 from medprobe.core.spreadsheets import csv_text
@@ -167,7 +168,7 @@ def _tests(benchmark: str, table: pd.DataFrame, params: Params) -> Content:
         place = f"tests/{row['model_a']} - {row['model_b']}"
         values = {f"{place}/{name}": float(row[name]) for name in LOGGED}
         metrics |= {name: value for name, value in values.items() if np.isfinite(value)}
-    settings = {"seed": params.seed, **params.score.model_dump(exclude_none=True)}
+    settings = flat({"seed": params.seed, **params.score.model_dump(exclude_none=True)})
     files = {"significance.csv": csv_text(table, "%.6g")}
     note = f"The paired tests between all models, methods and variants on **{benchmark}**."
     return Content(metrics, params=settings, files=files, note=note)

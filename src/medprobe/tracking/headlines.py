@@ -38,10 +38,10 @@ def headlines(rows: pd.DataFrame, metadata: Metadata, *, edges: bool) -> dict[st
 
 
 def select_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the means over relations, otherwise over queries, on whole subsets."""
-    on_whole = rows[~rows["subset"].str.contains("/")]
-    macro = select(on_whole, relation="macro")
-    return select(on_whole, relation="micro") if macro.empty else macro
+    """Select each metric's means over relations, otherwise over queries, on whole subsets."""
+    means = rows[~rows["subset"].str.contains("/") & rows["relation"].isin(["macro", "micro"])]
+    means = means.sort_values("relation", kind="stable")  # macro before micro
+    return means.drop_duplicates(["method", "subset", "metric"]).sort_index()
 
 
 def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int, float]]]:

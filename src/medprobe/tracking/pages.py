@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
-TESTED: Final = ("above_", "p_", "to_best")  # differences, and whether they are significant
 METRIC: Final = "metric"  # the tag of a run's main metric
 VIEW: Final = "medprobe"  # the name of the view that an experiment shares
 
@@ -63,10 +62,9 @@ def view(runs: "list[Run]") -> dict[str, object]:
         for key, metric in run.data.params.items()
         if key.endswith(f".{METRIC}")
     }
-    names = sorted(name for name in counts if not name.startswith((*TESTED, "series/", "tests/")))
-    names = sorted(names, key=lambda name: not name.startswith(tuple(metrics)))
-    names += sorted(name for name in counts if name.startswith(TESTED))
-    columns = [f"metrics.`{name}`" for name in names]
+    hidden = {f"{name}{edge}" for name in counts for edge in ("_low", "_high")}
+    names = sorted(name for name in counts if not name.startswith(("series/", "tests/")))
+    columns = [f"metrics.`{name}`" for name in names if name not in hidden]
     state: dict[str, object] = {"searchFilter": CURRENT, "selectedColumns": columns}
     better = {
         name: catalog()[metric].better

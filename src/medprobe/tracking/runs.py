@@ -106,7 +106,7 @@ def _content(path: Path, params: Params) -> Content:
     notes = sorted(path.parent.glob(f"{benchmark}-*.csv"))  # such as training curves
     origin = lineage.record(places.RUNS / model / method / f"{benchmark}.json", path)
     settings: dict[str, Any] = origin.pop("settings", None) or lineage.probing_settings(
-        model, method, benchmark, params
+        method, params.choices(model, method, benchmark), params
     )
     result = SingleResult(rows, metadata, path, folder, params.track.text, settings)
     series: dict[str, Sequence[tuple[int, float]]] = {**by_step(rows, metadata)}

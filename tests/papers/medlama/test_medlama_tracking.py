@@ -33,7 +33,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
         methods = {"masked": {"contrastive": {"made_up": REWIRING}}}
         params = PARAMS.model_copy(update={"methods": methods})
-        settings = lineage.probing_settings("taught", "contrastive", "made_up", params)
+        settings = lineage.probing_settings("contrastive", REWIRING, params)
         track_project(params, settings)
     return folder
 

@@ -168,7 +168,8 @@ def _update(
     about: dict[str, Any] = engine.model_dump(mode="json", exclude={"executor", "address"})
     if model in params.lower_case:
         about["lower_case"] = True
-    about["settings"] = lineage.probing_settings(model, method, benchmark, params)
+    settings = parse_settings(model, method, benchmark, params).model_dump(mode="json")
+    about["settings"] = lineage.probing_settings(method, settings, params)
     token_counter.clear()
     with lineage.recorded(record, out, about):
         with open_executor(engine) as executor:
