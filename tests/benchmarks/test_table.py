@@ -428,7 +428,7 @@ def test_ready_prompts_need_no_templates(tmp_path: Path) -> None:
             "facts.csv",
             "a,treats,b\nc,treats,d\n",
             PROMPTS,
-            "needs: is the header missing",
+            "treats, b (is the header missing?)",
         ),
         ("facts.csv", "subject,relation,object\na,treats,\n", PROMPTS, "line 2: object is empty"),
         ("facts.csv", "subject,relation,object\n", PROMPTS, "no rows"),

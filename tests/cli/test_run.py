@@ -184,6 +184,8 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
             "ask {folder} [Y] --names gout",
             "--names: 1 name, and nothing to rank; write two or more",
         ),
+        ("run {folder} {folder} --benchmark f.csv --prompts p.csv", "MODELS: one of them is there"),
+        ("run {folder} --benchmark f.csv --prompts [X]a[Y]", "--prompts: a template in place of a"),
         ("ask {folder} [Y] --names away.txt", "--names away.txt: no such file"),
         ("ask {folder} [Y] --names gout;pain", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names [gout,pain]", "--names: another list than names with commas"),

@@ -37,6 +37,7 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "models: {bert: {a: {}}}",
             "unknown key models.bert; choose one of masked, encoder, causal, chat, seq2seq",
         ),
+        ("fetch: {a: lab/bert}", "fetch.a: expected {hub: lab/bert}, found"),
         ("seed: many", "seed: Input should be a valid integer"),
         ("models: {masked: [a, b]}", "models.masked: expected a map, such as {a: {}, b: {}}"),
         ("methods: {masked: {xfactr: a}}", "xfactr: expected a map, such as {a: {}}, found 'a'"),

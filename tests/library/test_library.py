@@ -67,6 +67,11 @@ def test_a_model_writes_answers_without_names(tiny_model: FolderOf) -> None:
     [
         (lambda model: model.rank("no slot", NAMES, "mask_average"), "and has 0"),
         (lambda model: model.rank(PROMPT, [], "mask_average"), "no candidates"),
+        (lambda model: model.rank([PROMPT], NAMES, "mask_average"), "prompt: a list; give one"),
+        (lambda model: medprobe.load(3), "load: a int; give a path or a name"),
+        (lambda model: medprobe.probe("bert", FACTS, ""), "a str; give what medprobe.load"),
+        (lambda model: medprobe.probe(model, FACTS, "", confidence=95), "expected a share"),
+        (lambda model: medprobe.compare(model, model), "a Model; give two results of probe"),
         (lambda model: model.rank(PROMPT, "fever", "mask_average"), "no list of texts"),
         (lambda model: medprobe.probe(model, [("a", "b", "c")], ""), "facts: a list; give pd.Data"),
         (lambda model: medprobe.probe(model, FACTS, "", prompts=["a"]), "prompts: a list; give {"),

@@ -101,7 +101,10 @@ def check_sources(benchmark: Benchmark, settings: Section, where: str) -> None:
         if not is_source or ".." in path.parts:
             sources = ", ".join(f"data/{source}" for source in benchmark.metadata.sources)
             problem = f"data/{path} is not in a source that dvc.yaml lists for this benchmark"
-            raise BadInput(f"{where}.{key}", problem, f"move it to one of {sources}")
+            remedy = f"move it to one of {sources}"
+            if path.is_absolute() or path.parts[:1] == ("data",):
+                remedy = f"paths are read below data/: write one below {sources}, without data/"
+            raise BadInput(f"{where}.{key}", problem, remedy)
 
 
 def list_paths(settings: Section) -> list[tuple[str, Path]]:

@@ -96,6 +96,8 @@ def check_benchmark(name: str) -> bool:
 
 def check_path(path: Path, option: str = "") -> None:
     """Raise BadInput where a path leads to nothing."""
+    if SLOT in path.name:
+        raise BadInput(option, "a template in place of a file", "write relation,template in a CSV")
     if not path.exists():
         raise BadInput(f"{option} {path}".strip(), "no such file", "correct its path")
 

@@ -143,7 +143,10 @@ class Commands(click.Group):
         """Return the command, its name and its words."""
         name = args[0]
         if self.get_command(ctx, name) is None and name[:1] != "-" and not ctx.resilient_parsing:
-            similar = nearest(name, [*_typed()]) or ": `medprobe run` probes and compares models"
+            similar = (
+                nearest(name, [*_typed(), "--help", "--version"])
+                or ": `medprobe run` probes and compares models"
+            )
             ctx.fail(f"No command '{name}'{similar}; `medprobe --help` lists all.")
         return super().resolve_command(ctx, args)
 
@@ -217,7 +220,9 @@ def _hint(error: click.UsageError, command: str | None) -> str:
     for param in error.ctx.command.params if option and error.ctx else ():
         if isinstance(param, click.Argument) and param.name in (option, f"{option}s"):
             return f"{param.name.upper()} is an argument, write it without --{option}"
-    if command == "repro":
+    if command == "ask" and not option:
+        return "put the prompt in quotes, and write --names a,b,c without blanks, or in quotes"
+    if command == "repro" and not getattr(error, "possibilities", None):
         return "`dvc repro STAGE` runs some stages"
     if command and command not in _typed():
         other = "`medprobe run MODELS --benchmark NAME` probes and compares models"

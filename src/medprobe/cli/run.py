@@ -67,6 +67,8 @@ def run(
     tables, metadata = find_tables(benchmark, prompts, params)
     if limit is not None:
         tables = replace(tables, queries=draw_queries(tables.queries, limit, params.seed))
+    if len({*names}) < len(names):
+        raise BadInput("MODELS", "one of them is there twice", "name each once")
     found = [find_model(name, method, params) for name in names]
     asked = [method or choose_method(model, "rank") for model in found]
     if out and out.parent.is_file():

@@ -104,6 +104,9 @@ class HubModel(Section):
     @classmethod
     def _take_address(cls, choices: Any) -> Any:
         """Take the address of a model's page in place of its name."""
+        if isinstance(choices, str):
+            named: Any = f"expected {{hub: {choices}}}"
+            raise PydanticCustomError("hub", named)
         if not isinstance(choices, dict) or not isinstance(choices.get("hub"), str):
             return choices
         parsed = parse_hub_name(choices["hub"].strip())
@@ -455,7 +458,9 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         keys = sections.get(section) if section else sections
         if not isinstance(keys, dict) or key not in keys:
             owner = section or name
-            similar = "" if owner in sections else nearest(owner, [*sections])
+            similar = (
+                "" if owner in sections else nearest(owner, [*{*sections} - {*Params.types()}])
+            )
             problem = f"{name} is missing{similar}"
             raise BadInput(path, problem, "write it down: dvc.yaml names it")
     return parse_section(Params, sections, path)

@@ -76,6 +76,9 @@ def compare(
     Example:
         >>> medprobe.compare(probe(a, facts), probe(b, facts)).difference  # doctest: +SKIP
     """
+    for result in (first, second):
+        if not isinstance(result, ProbeResult):
+            raise BadInput("compare", f"a {type(result).__name__}", "give two results of probe")
     sides = [result.values for result in (first, second)]
     for result, values in zip((first, second), sides, strict=True):
         if metric not in values:

@@ -222,7 +222,7 @@ class Model:
         """
         self.check_kind(method)
         plugin = methods.find(method)
-        typed = parse_section(plugin.Settings, dict(settings or {}), f"settings of {method}")
+        typed = parse_section(plugin.Settings, settings or {}, f"settings of {method}")
         key = (method, typed.model_dump_json())
         if self._prober_cache is None or self._prober_cache[0] != key:
             self._prober_cache = None  # let go of the old weights before the new are loaded
@@ -277,7 +277,8 @@ def load(
         folder = Path(copy.name)
         name = model.config.name_or_path or type(model).__name__
         return Model(name, folder, find_kinds(folder), engine, seed, _copy=copy)
-    assert path_or_hub is not None
+    if not isinstance(path_or_hub, str | Path):
+        raise BadInput("load", f"a {type(path_or_hub).__name__}", "give a path or a name")
     folder = Path(path_or_hub)
     if formats.is_gguf(folder):
         copy = TemporaryDirectory(prefix="medprobe-model-")
@@ -306,6 +307,8 @@ def find_answering(kinds: Iterable[str]) -> list[str]:
 
 def make_query(prompt: str) -> pd.DataFrame:
     """Return a query table of one prompt whose answers are unknown."""
+    if not isinstance(prompt, str):
+        raise BadInput("prompt", f"a {type(prompt).__name__}", "give one text")
     if "[X]" in prompt:
         raise BadInput("query ask", "[X] has no meaning here", "write the subject in its place")
     blank = dict.fromkeys(QUERY_COLUMNS, "")

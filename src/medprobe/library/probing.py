@@ -13,6 +13,7 @@ from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import ScoreParams
 from medprobe.core.progress import show_progress, with_progress
+from medprobe.core.settings import parse_section
 from medprobe.core.tables import ORIGINAL, BenchmarkTables, Metadata, check_scores
 from medprobe.library.model import Model, load
 from medprobe.methods import Method
@@ -102,14 +103,19 @@ def probe(
         ...     model, facts, "mask_average", prompts={"treats": "[X] treats [Y]."}
         ... )  # doctest: +SKIP
     """
+    if not isinstance(model, Model):
+        raise BadInput("model", f"a {type(model).__name__}", "give what medprobe.load returns")
+    choices = {"bootstrap": bootstrap, "confidence": confidence}
+    params = parse_section(ScoreParams, choices, "probe")
     tables = to_tables(facts, prompts, normalise)
     if train is not None:
         told = to_tables(train, prompts, normalise).queries
         tables = replace(tables, others={**tables.others, table.TRAIN: told})
     if limit is not None:
+        if limit < 1:
+            raise BadInput("limit", f"{limit}, expected 1 or more", "or leave it out")
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)
-    params = ScoreParams(bootstrap=bootstrap, confidence=confidence)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
     return probe_tables(model, prober, tables, table.METADATA, scoring, system=(model.name, method))
 

@@ -19,6 +19,7 @@ from medprobe.core.params import HubModel, ModelKind, Params, find_settings
 from medprobe.core.plugins import KINDS, find_outside_plugins, find_plugins
 from medprobe.core.settings import Choices, parse_section
 from medprobe.core.tables import Metadata
+from medprobe.engine.formats import is_gguf
 from medprobe.engine.inspection import inspect
 from medprobe.pipeline import clean, outputs
 from medprobe.pipeline.init import packaged
@@ -55,7 +56,9 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
     paths = clean.leftovers()
     notes = [*_notes(params)]
     missing = missing_sources(sources)
-    complete = not missing and all(path.exists() for path in params.folders.values())
+    complete = not missing and all(
+        path.is_dir() or (path.exists() and is_gguf(path)) for path in params.folders.values()
+    )
     if as_json:
         content = {"sources": sources, "models": models, "plugins": plugins, "missing": missing}
         print(to_json({**content, "leftovers": [*map(str, paths)], "notes": notes}))
@@ -94,7 +97,10 @@ def _notes(params: Params) -> Iterator[str]:
         yield "params.yaml: no method probes a model, so that `medprobe repro` has nothing to do"
     for name, folder in params.folders.items():
         if not folder.exists():
-            yield f"params.yaml: folders.{name}: {folder} does not exist"
+            note = ", ~ stands for nothing here" if str(folder).startswith("~") else ""
+            yield f"params.yaml: folders.{name}: {folder} does not exist{note}"
+        elif folder.is_file() and not is_gguf(folder):
+            yield f"params.yaml: folders.{name}: {folder} is no folder and no GGUF file"
     yield from describe_differing()
     if missing := ", ".join(_missing_blocks()):
         source = f"{packaged(places.PIPELINE.name)}, without the lines that begin with src/"

@@ -155,14 +155,14 @@ def validate(
     if detail["type"] == "missing":
         names = row if isinstance(row, dict) else ()
         others = [str(name) for name in names if name not in schema.model_fields]
-        hint = nearest(field, others)
+        similar = hint = nearest(field, others)
         are_names = 0 < len(others) <= MOST_NAMED and all(map(str.isidentifier, others))
         if not hint and are_names and quoting.get():  # without a header they are the first row
             hint = f", but {', '.join(others)}"
         required = [name for name, one in schema.model_fields.items() if one.is_required()]
         missing = [one for one in details if one["type"] == "missing"]
-        if len(missing) == len(required) > 1:
-            hint += ", nor any other that a row needs: is the header missing?"
+        if len(missing) == len(required) > 1 and not similar:
+            hint += " (is the header missing?)"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if detail["type"] == SLOTS:
         remedy = "write [X] once, for the subject, and [Y] once, for the answer"
@@ -350,7 +350,9 @@ def read_csv_rows(
             else:
                 names = _names(where, [*map(name_column, row)], needed, remedy, delimiter)
     except csv.Error as error:
-        raise BadInput(row_places[0], f"not CSV: {error}", remedy) from None
+        is_open = "unexpected end" in str(error)
+        problem = "a quotation mark is never closed" if is_open else str(error)
+        raise BadInput(row_places[0], f"not CSV: {problem}", remedy) from None
     if not names:
         raise BadInput(path, "empty, expected a line of column names", "save or download it again")
 
