@@ -12,7 +12,7 @@ TRAINED = {"kind": "masked", "steps": 5, "layers": 1, "hidden": 64, "vocabulary"
 EVERY_STAGE: dict[str, Any] = {
     **SMALL,
     "train": {name: {"corpus": name, **TRAINED} for name in ("taught", "untaught")},
-    "folders": {"given": "given"},
+    "folders": {"given": "checkpoints/given"},
     "models": {**SMALL["models"], "causal": {"given": {}}},
     "sweeps": {"models": {"taught": None}, "sets": {"set-0": None}, "temperature": {"0.05": None}},
     "benchmarks": {**SMALL["benchmarks"], "diskne": {"diskne": {"negatives": 4}}},
@@ -39,12 +39,12 @@ EVERY_STAGE: dict[str, Any] = {
 def run_project(folder: Path) -> None:
     """Make the project and run it."""
     project = Project(folder)
-    tiny.model("gpt2", folder / "given")
+    tiny.model("gpt2", folder / "checkpoints/given")
     project.replace(**EVERY_STAGE)
     project.works("medprobe", "sample")
     for path in (folder / "data/sample").glob("cases-*.txt"):  # of which each model reads pieces
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:300]))
-    project.works("dvc", "add", "data", "--quiet")
+    project.works("dvc", "add", "data", "checkpoints/given", "--quiet")
     project.commit("Before the first run")
     project.works("dvc", "repro")
     project.commit("The first numbers")

@@ -1,5 +1,6 @@
 """The package outside a clone: its wheel, `medprobe init`, and a model on a table at once."""
 
+import json
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from medprobe.cli import main
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
 from medprobe.pipeline import check
-from medprobe.pipeline.init import FILES, init
+from medprobe.pipeline.init import FILES, WORKFLOW, init
 
 SOURCES = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE")
 FACTS = "subject,relation,object\naspirin,treats,fever\nadrenaline,treats,shock\n"
@@ -197,6 +198,40 @@ def test_an_upgrade_probes_again_by_methods_of_a_higher_version_alone(
     assert upgrade("engine/masked.py", "", "") == set()
     raised = ("    KINDS =", "    VERSION = 2\n    KINDS =")
     assert upgrade("methods/fill_mask.py", *raised) == {"fill_mask"}
+
+
+@pytest.mark.parametrize("has_wheel", [True, False])
+def test_the_workflow_installs_what_the_project_pins(
+    installed: Path, tmp_path: Path, *, has_wheel: bool
+) -> None:
+    """The wheel that medprobe came from is in wheels/; without one a line asks for it."""
+    libs, project = tmp_path / "libs", tmp_path / "project"
+    shutil.copytree(installed, libs)
+    [wheel] = (installed.parent / "dist").glob("medprobe-*.whl")
+    [record] = libs.glob("medprobe-*.dist-info")
+    origin = wheel.as_uri() if has_wheel else installed.as_uri()
+    (record / "direct_url.json").write_text(json.dumps({"url": origin}))
+    printed = medprobe(libs, tmp_path, "init", "project")
+    assert ("put its wheel there" in printed) is not has_wheel
+    if not has_wheel:
+        (project / "wheels").mkdir()
+        shutil.copy(wheel, project / "wheels")
+    steps = yaml.safe_load((project / WORKFLOW).read_text())["jobs"]["gate"]["steps"]
+    [command] = [step["run"] for step in steps if step.get("name") == "install"]
+    lock = project / "requirements.lock"
+    [pin] = [line for line in lock.read_text().splitlines() if line.startswith("medprobe==")]
+    lock.write_text(f"{pin}\n")  # no test asks an index
+    offline = ["--no-index", "--no-deps", "--dry-run", "--ignore-installed"]
+    pip = f"{sys.executable} -m pip install {' '.join(offline)} "
+    process = subprocess.run(
+        command.replace("pip install ", pip),
+        shell=True,
+        check=False,
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )
+    assert f"Would install {pin.replace('==', '-')}" in process.stdout, process.stderr
 
 
 def test_a_new_project_has_nothing_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

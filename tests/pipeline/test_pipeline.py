@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from io import StringIO
@@ -158,6 +159,24 @@ def test_what_is_pushed_is_whole_in_a_clone(project: Project, tmp_path: Path) ->
     assert "up to date" in clone.works("dvc", "status")
     clone.works("medprobe", "track")
     assert all_runs(clone.folder) == all_runs(project.folder)
+    # A colleague changes a parameter, without the sources, too: only what it concerns runs.
+    params = clone.params()
+    clone.write_params(params | {"score": {**params["score"], "confidence": 0.9}})
+    assert started(clone.works("dvc", "repro", "score")) == {"check", "score"}
+    pulled = files(clone.folder)
+    for name in ("data", "checkpoints/given"):
+        shutil.rmtree(clone.folder / name)
+    clone.write_params(params | {"score": {**params["score"], "confidence": 0.8}})
+    printed = clone.works("medprobe", "repro")
+    assert started(printed) == {"check", "score", "track", "compare"}
+    clone.write_params(params | {"seed": 1})
+    assert "is not here, and" in clone.run("medprobe", "repro").stdout
+    assert {name for name in pulled if name.startswith("outputs/")} <= files(clone.folder)
+
+
+def started(printed: str) -> set[str]:
+    """The stages that ran."""
+    return {*re.findall("Running stage '(.+)':", printed)}
 
 
 def test_no_name_is_in_what_people_share(project: Project) -> None:

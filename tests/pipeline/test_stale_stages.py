@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,36 @@ def test_a_lock_that_a_kill_cut_is_named_with_the_remedy() -> None:
         plan(Params())
     lock.unlink()
     plan(Params())
+
+
+SOURCES = {  # how a source can be absent in a colleague's clone, after `dvc pull`
+    "pinned, not pulled": lambda: shutil.rmtree("data"),
+    "pinned by nobody": lambda: (shutil.rmtree("data"), Path("data.dvc").unlink()),
+    "beside the data": lambda: Path("code").unlink(),
+}
+
+
+@pytest.mark.parametrize("absent", SOURCES.values(), ids=SOURCES)
+def test_without_sources_what_was_made_of_them_stays_and_the_rest_runs(
+    absent: Callable[[], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent()
+    assert find_stale_stages(tidy=True) == {}
+    assert capsys.readouterr().out.startswith("not here: ")
+    Path("dvc.yaml").write_text(STAGES.replace(PROBE, f"{PROBE} && true"))
+    [(name, stage)] = find_stale_stages().items()
+    assert (name, stage.lacks_sources) == ("probe", False)
+    subprocess.run(["dvc", "repro", "--quiet", "--allow-missing"], check=True)
+    assert Path("built").is_file() and Path("trained").is_file()
+    assert find_stale_stages() == {}
+    assert find_stale_stages(allow_missing=False) != {}  # the gate reads the sources
+
+
+@pytest.mark.parametrize("absent", SOURCES.values(), ids=SOURCES)
+def test_a_stage_that_cannot_run_keeps_what_it_made(absent: Callable[[], object]) -> None:
+    """DVC deletes a stage's outputs before it finds that a dependency is missing."""
+    Path("dvc.yaml").write_text(STAGES.replace("cp data", "cp -p data").replace("cp c", "cp -p c"))
+    absent()
+    with pytest.raises(BadInput, match=r"(facts|code): is not here, and (build|train) has to read"):
+        find_stale_stages(tidy=True)
+    assert Path("built").is_file() and Path("trained").is_file()

@@ -101,7 +101,7 @@ def _run(group: int) -> tuple[dict[str, str], list[str]]:
     The lines of the stages are printed as they come. A stage's last line before DVC says that it
     failed is its error.
     """
-    stages = find_stale_stages()
+    stages = find_stale_stages(allow_missing=False)
     gates = [name for name, stage in stages.items() if stage.options[""].startswith(GATE)]
     if not gates:
         return {}, []

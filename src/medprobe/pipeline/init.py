@@ -1,19 +1,25 @@
 """`medprobe init`: create a project outside a clone of the code."""
 
+import json
 import shutil
 import subprocess
+import sys
 from contextlib import chdir
+from importlib import metadata
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from medprobe import benchmarks
 from medprobe.core.errors import BadInput
 from medprobe.core.libraries import write_versions
-from medprobe.core.places import PARAMS, PIPELINE
+from medprobe.core.places import LIBRARIES, PARAMS, PIPELINE
 from medprobe.core.plugins import ROOT, find_plugins
 
 START: Final = Path(__file__).with_name("params.yaml")  # of a project, without plugins' sections
 WORKFLOW: Final = Path(".github/workflows/data-quality.yml")  # of a pull request on GitHub
+WHEELS: Final = Path("wheels")  # where the workflow's pip looks for what no index has
 FILES: Final = (  # of a clone that every project has; setup.py puts them into the wheel
     "expectations",
     ".gitattributes",
@@ -79,9 +85,27 @@ def _write_workflow() -> None:
         print(f"{WORKFLOW}: left as it is; `medprobe gate` is the command that checks the data")
         return
     WORKFLOW.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(Path(__file__).with_name(WORKFLOW.name), WORKFLOW)
+    text = Path(__file__).with_name(WORKFLOW.name).read_text(encoding="utf-8")
+    version = "{}.{}".format(*sys.version_info)  # that the pinned libraries are of
+    WORKFLOW.write_text(text.replace("3.11", version), encoding="utf-8")
+    _keep_wheel()
     if not Path(".git").exists():
         print(f"{WORKFLOW}: GitHub runs it only from the root of the repository; move it there")
+
+
+def _keep_wheel() -> None:
+    """Copy the wheel that medprobe is installed from, unless an index has it (PEP 610)."""
+    origin = metadata.distribution("medprobe").read_text("direct_url.json")
+    if not origin:
+        return
+    wheel = Path(url2pathname(urlsplit(json.loads(origin)["url"]).path))
+    if wheel.suffix == ".whl" and wheel.is_file():
+        WHEELS.mkdir(exist_ok=True)
+        shutil.copy(wheel, WHEELS)
+    else:
+        print(
+            f"{WORKFLOW}: installs the medprobe of {LIBRARIES} from {WHEELS}/: put its wheel there"
+        )
 
 
 def _git() -> None:

@@ -57,11 +57,9 @@ def repro(jobs: int, *, share_cards: bool = False) -> None:
         print_above(f"stages to run, at most: {len(stages)} (`medprobe plan` lists them)")
         share = {"OMP_NUM_THREADS": str(max(1, count_cores() // jobs))}
         variables = share | environment()
-        if jobs > 1:
-            cards = [] if share_cards else find_cards()
-            _run(stages, jobs, variables, group, cards)
-        # After `_run` too: what has changed meanwhile is for DVC to find.
-        _dvc(["--quiet"] if jobs > 1 else [], variables, group)
+        _run(stages, jobs, variables, group, [] if share_cards or jobs == 1 else find_cards())
+        # What has changed meanwhile is for DVC to find.
+        _dvc(["--quiet", "--allow-missing"], variables, group)
         print(*outcome(), sep="", end="")
 
 
@@ -151,7 +149,8 @@ def _run(
             for name in runnable[: jobs - len(running)]:
                 queue.remove(name)
                 card = free.pop(0)
-                job = pool.submit(_dvc, ["--single-item", name], {**variables, **card}, group)
+                options = ["--single-item", *["--allow-missing"] * stages[name].lacks_sources]
+                job = pool.submit(_dvc, [*options, name], {**variables, **card}, group)
                 running[job] = name, card
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 future.result()

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from medprobe.core import dvc_records, places
@@ -20,6 +21,7 @@ class Stage:
     reason: str  # "now", or "after …", a stage that may change its inputs
     cmd: Any  # a command or several, as in dvc.yaml
     needs: tuple[str, ...]  # the stages to run on which it depends directly
+    lacks_sources: bool = False  # files that no stage makes; DVC's --allow-missing lets it be
 
     @property
     def options(self) -> dict[str, str]:
@@ -59,11 +61,13 @@ def order_by_first_result(stages: Mapping[str, Stage]) -> list[str]:
     return [*order]
 
 
-def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
+def find_stale_stages(*, tidy: bool = False, allow_missing: bool = True) -> dict[str, Stage]:
     """Find the stages that DVC would run: changed stages, and the stages that depend on them.
 
     A stage is up to date without DVC's cache if its dependencies and its outputs are as dvc.lock
-    has them. The call waits while another DVC process holds its lock.
+    has them. With `allow_missing` it is up to date without its sources, too, if all else is, as
+    where a colleague has the outputs alone. The call waits while another DVC process holds its
+    lock.
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
@@ -82,10 +86,14 @@ def find_stale_stages(*, tidy: bool = False) -> dict[str, Stage]:
             uncached = [stage for stage in changed if _is_uncached(stage, status[stage.addressing])]
             if tidy and uncached:
                 _store(repo, uncached)
+            lacking = _lacking_sources(repo) if allow_missing else {}
+            with repo.lock:
+                kept = {stage.addressing for stage in lacking if _is_otherwise_unchanged(stage)}
+            if tidy:
+                _check_lost(lacking, status, kept)
             stored = {stage.addressing for stage in uncached}
-            return _stale_stages(
-                repo, {name: entries for name, entries in status.items() if name not in stored}
-            )
+            status = {name: found for name, found in status.items() if name not in stored | kept}
+            return _stale_stages(repo, status, kept)
     except DvcException as error:
         raise dvc_error(error) from None
 
@@ -149,7 +157,42 @@ def _store(repo: Any, stages: list[Any]) -> None:
     print(f"DVC's cache had no outputs of {count}, and has them again: they are as in dvc.lock")
 
 
-def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
+def _lacking_sources(repo: Any) -> dict[Any, str]:
+    """Return the stages that read files which are not here and which no command makes: the first.
+
+    A file of DVC's that pins what is not here is such a stage, too.
+    """
+    made = {Path(out.fs_path) for stage in repo.index.stages if stage.cmd for out in stage.outs}
+    above = {parent for path in made for parent in path.parents}
+    lacking: dict[Any, str] = {}
+    for stage in repo.index.stages:
+        for item in stage.deps if stage.cmd else stage.outs:
+            path = Path(item.fs_path)
+            if not item.exists and path not in above and made.isdisjoint([path, *path.parents]):
+                lacking.setdefault(stage, str(item))
+    return lacking
+
+
+def _is_otherwise_unchanged(stage: Any) -> bool:
+    is_there = not stage.cmd or all(out.exists for out in stage.outs)
+    return is_there and not stage.changed(allow_missing=True)
+
+
+def _check_lost(lacking: Mapping[Any, str], status: Mapping[str, Any], kept: set[str]) -> None:
+    """Refuse to run a stage that cannot run: DVC would first delete the outputs that it has."""
+    for stage, source in lacking.items():
+        name = stage.addressing
+        if name in status and name not in kept and any(out.exists for out in stage.outs):
+            remedy = "bring it, by `dvc pull` where DVC pins it, or take back what changed"
+            raise BadInput(source, f"is not here, and {name} has to read it", remedy)
+    if any(name in status for name in kept):
+        sources = ", ".join(
+            dict.fromkeys(lacking[stage] for stage in lacking if stage.addressing in kept)
+        )
+        print(f"not here: {sources}; what was made of this stays as dvc.lock has it")
+
+
+def _stale_stages(repo: Any, status: Mapping[str, Any], kept: set[str]) -> dict[str, Stage]:
     """Return the stages that DVC's status names, and the stages that depend on them."""
     from networkx import ancestors
 
@@ -164,5 +207,5 @@ def _stale_stages(repo: Any, status: Mapping[str, Any]) -> dict[str, Stage]:
         if name in reasons:
             needs = (need.addressing for need in graph[stage])
             stale_needs = tuple(need for need in needs if need in reasons)
-            stale[name] = Stage(reasons[name], stage.cmd, stale_needs)
+            stale[name] = Stage(reasons[name], stage.cmd, stale_needs, name in kept)
     return stale
