@@ -12,7 +12,8 @@ from medprobe.tracking.store import connect
 from tracking.test_store import runs
 
 SWEPT = "taught/set-0+mask_ratio-0.1"
-REWIRING = SETTINGS | {"sets": ["set-0", "set-1"], "sweeps": {"mask_ratio": {"0.1": None}}}
+SWEEPS = {"mask_ratio": ["0.1"], "layers": {"2": None}}  # as recorded now, and before
+REWIRING = SETTINGS | {"sets": ["set-0", "set-1"], "sweeps": SWEEPS}
 REWIRED_STAGES = {
     "rewire@taught-set-0": {"outs": [{"path": f"{REWIRED}/taught/set-0", "md5": "r1"}]},
     "rewire-mask_ratio@taught-set-0-0.1": {"outs": [{"path": f"{REWIRED}/{SWEPT}", "md5": "r2"}]},
@@ -29,6 +30,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LOSSES.joinpath("taught").mkdir(parents=True)
         LOSSES.joinpath("taught/set-0.csv").write_text("step,loss\n1,0.9\n2,0.5\n")
         REWIRED.joinpath(SWEPT).mkdir(parents=True)
+        REWIRED.joinpath("taught/set-0+layers-2").mkdir()
         LOSSES.joinpath(f"{SWEPT}.csv").write_text("step,loss\n1,0.8\n")
         LOSSES.joinpath("taught/set-9.csv").write_text("step,loss\n1,0.1\n")
         methods = {"masked": {"contrastive": {"made_up": REWIRING}}}
@@ -60,6 +62,7 @@ def test_rewirings_are_datasets_with_the_hashes_of_dvc(run: Any) -> None:
         "data": "d1.dir",
         "outputs/benchmarks/made_up": "b1",
         "outputs/rewired/taught/set-0": "r1",
+        "outputs/rewired/taught/set-0+layers-2": "unknown",
         "outputs/rewired/taught/set-0+mask_ratio-0.1": "r2",
         "outputs/rewired/taught/set-1": "unknown",
     }

@@ -215,8 +215,11 @@ def find_rewirings(result: SingleResult) -> list[Pass]:
     replicates = pq.read_table(result.path, columns=["replicate"])["replicate"]
     sets = sorted({*replicates.unique().to_pylist()} - {""})
     start = f"{result.method}.sweeps."
-    keys = [name.removeprefix(start) for name in result.settings if name.startswith(start)]
-    values = [key.split(".", 1) for key in keys]
+    values: list[tuple[str, str]] = []
+    for name, listed in result.settings.items():
+        if name.startswith(start):  # earlier records have the value in the name
+            setting, _, value = name.removeprefix(start).partition(".")
+            values += [(setting, one) for one in ([value] if value else listed)]
     swept = [Pass(name, setting, value) for name in sets for setting, value in values]
     folder = REWIRED / result.model
     return [*map(Pass, sets), *(pass_ for pass_ in swept if (folder / str(pass_)).is_dir())]
