@@ -53,4 +53,5 @@ def test_the_gate_has_no_false_alarm_on_released_files(
     settings = {"sets": ["google-re", "t-rex", "squad"]}
     project: Project = begun(tmp_path / "project", benchmarks={"lama": {"real": settings}})
     project.works("medprobe", "import", "lama", str(released_data("lama")))
-    assert gate_rows(project) == (34_618, 2_805)
+    escaped = {"expect_names_to_be_whole": 182}  # queries whose names hold %C5%A0 for Š
+    assert gate_rows(project, **escaped) == (34_624, 2_805)
