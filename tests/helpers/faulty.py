@@ -4,6 +4,7 @@ by name, as all of this folder is."""
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ class Counted:
     def __call__(self, argument: Any) -> Any:
         fault = self.faults.get(self._number())
         if fault == "half":  # of so many steps are done when its node is lost
-            self.work(argument // 2)
+            steps = argument.settings.steps // 2
+            settings = argument.settings.model_copy(update={"steps": steps})
+            self.work(replace(argument, settings=settings))
             fault = "node"
         if fault == "node":
             os.kill(os.getppid(), signal.SIGKILL)  # what keeps the node; its workers die of it

@@ -47,6 +47,8 @@ def check_() -> None:
     click.echo("params.yaml is valid")
     write_whole(places.NAMED, json.dumps(params.names, indent=1) + "\n")
     write_whole(places.LOWER_CASE, json.dumps(params.lower_case) + "\n")
+    sweeps = params.model_dump(mode="json").get("sweeps", {})  # DVC names no section left out
+    write_whole(places.SENTENCES / "sweeps.json", json.dumps(sweeps) + "\n")
     write_whole(places.CHECKED, "checked\n")
 
 

@@ -25,7 +25,6 @@ from typing import (
     Self,
     TypeVar,
     get_args,
-    get_origin,
 )
 
 from pydantic import (
@@ -44,7 +43,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from medprobe.core.checkpoints import parse_hub_name
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.plugins import find_plugins, load
-from medprobe.core.settings import Choices, Name, Section, is_section, parse_section
+from medprobe.core.settings import Choices, Name, Section, parse_section
 
 Device = Literal["auto", "cpu", "cuda", "spread"]
 Precision = Literal["float32", "bfloat16", "float16", "8bit", "4bit"]
@@ -401,13 +400,6 @@ class Settings(Generic[Content]):
     describe_model: Callable[[str, Params], str] | None = None
     guard: Guard | None = None
     executor: Callable[[EngineParams], AbstractContextManager[Any]] | None = None
-
-    @property
-    def empty(self) -> dict[str, Any]:
-        """The section where params.yaml leaves it out: DVC's template needs its maps."""
-        section: Any = self.type
-        types = section.types() if is_section(section) else {}
-        return {key: {} for key, kind in types.items() if get_origin(kind) in (dict, tuple)}
 
     def of(self, params: Params) -> Content:
         """Return the section; an empty one where params.yaml has none."""

@@ -14,6 +14,7 @@ BENCHMARKS = Path("outputs/benchmarks")
 ABOUT = Path("outputs/about")  # metadata of each benchmark
 VALIDATION = Path("outputs/validation")
 PASSED = Path("outputs/passed")  # a file for each benchmark that has passed its gate
+SENTENCES = Path("outputs/sentences")  # sets of sentences that have passed their gate
 MODELS = Path("outputs/models")
 PREDICTIONS = Path("outputs/predictions")
 PARTS = Path("outputs/parts")  # finished parts of stages; safe to delete

@@ -34,7 +34,6 @@ from medprobe.core.tables import BenchmarkTables
 from medprobe.extensions.cluster import executor as ray_executor
 from medprobe.extensions.cluster.executor import RAY_SETTINGS, Cluster, facts
 from medprobe.papers.medlama.rewired import LOSSES, REWIRED
-from medprobe.papers.medlama.sentences import SENTENCES as SETS
 from medprobe.papers.medlama.stages.rewire import rewire
 from medprobe.pipeline.stages.probe import probe
 from papers.diskne import test_classifier
@@ -124,8 +123,8 @@ def project(
     test_classifier.tables().write(places.BENCHMARKS / "diseases")
     places.MODELS.mkdir(parents=True)
     (places.MODELS / "bert").symlink_to(tiny_model("bert"))
-    SETS.mkdir(parents=True)
-    (SETS / "set-0.txt").write_text("\n".join(test_rewire.SENTENCES) + "\n")
+    places.SENTENCES.mkdir(parents=True)
+    (places.SENTENCES / "set-0.txt").write_text("\n".join(test_rewire.SENTENCES) + "\n")
     return tmp_path
 
 
@@ -137,7 +136,7 @@ def probed(method: str, benchmark: str, executor: Executor) -> bytes:
 
 def rewired(executor: Executor) -> dict[str, bytes]:
     name = "local" if executor is in_this_process else "ray"
-    rewire("bert", "set-0", params(name), None, executor)
+    rewire("bert", params(name), executor)
     losses = {"losses": (LOSSES / "bert/set-0.csv").read_bytes()}
     return losses | contents(REWIRED / "bert/set-0")
 

@@ -172,12 +172,11 @@ def test_names_that_are_cut_are_counted(prober: Any, capsys: pytest.CaptureFixtu
 
 
 def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
-    """Those that are named, of sets and models that were swept; a set not meant for the model,
-    whose folder is empty, is left out."""
+    """Those that are named, of sets and models that were swept; a set not meant for the model is
+    left out."""
     for number, cell in enumerate(("set-0+mask_ratio-0.1", "set-0+learning_rate-1e-05"), 7):
         for step in (50, 100):
             rewired(REWIRED / "bert" / cell / f"step-{step}", number + step)
-    (REWIRED / "bert/wiki-0").mkdir()
     swept = {"mask_ratio": {"0.1": None, "0.3": None}, "learning_rate": {"1e-05": None}}
     method = prober(sets=("set-0", "wiki-0", "set-1"), sweeps=swept)
     passes = [*method.passes()]
@@ -335,11 +334,17 @@ def test_a_set_that_is_not_named_is_not_probed(prober: Any) -> None:
     assert method.passes() == [SETS[1], FIRST_STEP[1], Pass()]
 
 
-def test_a_step_without_checkpoint_and_a_set_not_rewired_on_are_refused(prober: Any) -> None:
+def test_a_step_without_checkpoint_is_refused(prober: Any) -> None:
     with pytest.raises(BadInput, match=r"no checkpoint of step 200; set step .*one of: 50, 100"):
         prober(step=200).passes()
-    with pytest.raises(BadInput, match=r"set-2: the model was not rewired .* params\.yaml"):
-        prober(sets=("set-0", "set-2")).passes()
+
+
+def test_a_model_that_was_not_rewired_is_refused_where_sets_are_named(prober: Any) -> None:
+    with pytest.raises(
+        BadInput, match=r"rewired/roberta: the model was not rewired; run `medprobe"
+    ):
+        prober("roberta").passes()
+    assert prober("roberta", sets=()).passes() == [Pass()]
 
 
 def test_all_sentence_sets_are_probed_unless_some_are_named() -> None:

@@ -108,13 +108,13 @@ def sentences(tmp_path: Path, text: bytes) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         validate_sentences("mine", Params())
-    return tmp_path / "outputs/validation/sentences/mine"
+    return tmp_path / "outputs/sentences/mine.txt"
 
 
 def test_a_sentence_set_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = "The drug is given against the disease.\n"
-    out = sentences(tmp_path, f"{line}\n{line}Another one is not given at all.\n".encode())
-    assert (out / "passed").read_text() == "passed\n"
+    text = f"{line}\n{line}Another one is not given at all.\n"
+    assert sentences(tmp_path, text.encode()).read_text() == text
     printed = capsys.readouterr().out
     assert printed.startswith("mine: sentences: unsigned\n")
     first = "data/sentences/mine.txt, line 1 (row 1, 1)"
@@ -138,7 +138,7 @@ def test_a_sentence_set_that_cannot_be_used_is_stopped(
 ) -> None:
     with pytest.raises(BadInput, match=problem):
         sentences(tmp_path, text)
-    assert not (tmp_path / "outputs/validation/sentences/mine/passed").exists()
+    assert not (tmp_path / "outputs/sentences/mine.txt").exists()
 
 
 def ends(folder: Path, relation: str, forward: int, turned: int) -> tuple[list[bool], list[bool]]:

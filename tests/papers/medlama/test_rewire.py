@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import shutil
 import tempfile
 from functools import partial
 from itertools import chain
@@ -41,7 +42,7 @@ from medprobe.papers.medlama.sentences import cut_tail, make_pairs, read_sentenc
 from medprobe.papers.medlama.settings.rewire import REWIRE, RewireSettings
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
-from medprobe.papers.medlama.stages.rewire import rewire, rewire_folder
+from medprobe.papers.medlama.stages.rewire import rewire
 from medprobe.pipeline.init import params_text
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=12)
@@ -211,131 +212,210 @@ class Stopped(Exception):
     """Stands for a kill."""
 
 
+@pytest.fixture
+def rewired_project(tiny_model: FolderOf, working_folder: Path) -> Params:
+    """A model of two layers and three sentence sets, of which one is named."""
+    places.SENTENCES.mkdir(parents=True)
+    for number in range(3):
+        lines = [*SENTENCES[number:], *SENTENCES[:number]]
+        (places.SENTENCES / f"set-{number}.txt").write_text("\n".join(lines) + "\n")
+    places.MODELS.mkdir(parents=True)
+    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
+    return Params.model_validate(
+        {
+            "seed": 1,
+            "models": {"masked": {"mine": {}}},
+            "sentence_sets": {"set-0": {}},
+            "rewire": {"batch": 4, "steps": 6, "checkpoint_every": 2, "learning_rate": 1e-3},
+        }
+    )
+
+
+def with_sections(params: Params, **sections: Any) -> Params:
+    """The parameters with other sections."""
+    return Params.model_validate(params.model_dump() | sections)
+
+
+def with_rewire(params: Params, **settings: Any) -> Params:
+    """The parameters with other settings of rewiring."""
+    return with_sections(params, rewire=REWIRE.of(params) | settings)
+
+
+SWEEPS_OF_MINE: dict[str, Any] = {
+    "models": {"mine": None},
+    "sets": {"set-0": None},
+    "temperature": {"0.5": None},
+}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files below a folder, by their paths in it."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Trained:
+    """Counts steps of training, and kills the one with the number `stop`."""
+
+    def __init__(self) -> None:
+        self.count = self.stop = 0
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
+    counter, step = Trained(), torch.optim.AdamW.step
+
+    def counted(self: torch.optim.AdamW, closure: None = None) -> object:
+        counter.count += 1
+        if counter.count == counter.stop:
+            raise Stopped
+        return step(self, closure)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", counted)
+    return counter
+
+
 @pytest.mark.parametrize(("stop", "seconds"), [(1, 180), (3, 180), (4, 180), (3, -1), (5, -1)])
 def test_a_resumed_rewiring_equals_an_uninterrupted_one(
-    tiny_model: FolderOf,
-    working_folder: Path,
+    rewired_project: Params,
     monkeypatch: pytest.MonkeyPatch,
+    trained: Trained,
     stop: int,
     seconds: float,
 ) -> None:
     """With -1 seconds that a stop can lose, every step is kept."""
     monkeypatch.setattr(training_state, "KEEP_SECONDS", seconds)
-    sentences = working_folder / "set-0.txt"
-    sentences.write_text("\n".join(SENTENCES) + "\n")
-
-    def run(target: str) -> None:
-        rewire_folder(
-            tiny_model("bert"),
-            sentences,
-            working_folder / target,
-            working_folder / f"{target}.csv",
-            SETTINGS,
-            engine=EngineParams(),
-            seed=1,
-        )
-
-    run("whole")
-    assert list(checkpoints(working_folder / "whole")) == [2, 4, 6]
-    assert list(checkpoints(working_folder / "nowhere")) == []
-    steps: list[int] = []
-    step = torch.optim.AdamW.step
-
-    def killed(self: torch.optim.AdamW, closure: None = None) -> object:
-        steps.append(1)
-        if len(steps) == stop + 1:
-            raise Stopped
-        return step(self, closure)
-
-    monkeypatch.setattr(torch.optim.AdamW, "step", killed)
+    rewire("mine", rewired_project)
+    assert list(checkpoints(REWIRED / "mine/set-0")) == [2, 4, 6]
+    assert list(checkpoints(Path("nowhere"))) == []
+    whole, losses = contents(REWIRED), contents(LOSSES)
+    shutil.rmtree(REWIRED)
+    shutil.rmtree(LOSSES)
+    trained.count = 0
+    trained.stop = stop + 1
     with pytest.raises(Stopped):
-        run("parts")
-    assert not (working_folder / "parts").exists()
-    run("parts")
+        rewire("mine", rewired_project)
+    assert contents(REWIRED) == {}
+    rewire("mine", rewired_project)
     kept_step = stop if seconds < 0 else stop // 2 * 2
-    assert len(steps) == stop + 1 + 6 - kept_step
-    files = sorted(
-        path.relative_to(working_folder / "whole") for path in (working_folder / "whole").rglob("*")
-    )
-    assert files == sorted(
-        path.relative_to(working_folder / "parts") for path in (working_folder / "parts").rglob("*")
-    )
-    for file in files:
-        if (working_folder / "whole" / file).is_file():
-            assert (working_folder / "whole" / file).read_bytes() == (
-                working_folder / "parts" / file
-            ).read_bytes(), file
-    losses = (working_folder / "whole.csv").read_text()
-    assert losses == (working_folder / "parts.csv").read_text()
-    assert [line.split(",")[0] for line in losses.split()] == ["step", *"123456"]
-    assert {path.suffix for path in (working_folder / "outputs" / "parts").iterdir()} <= {".code"}
+    assert trained.count == stop + 1 + 6 - kept_step
+    assert contents(REWIRED) == whole and contents(LOSSES) == losses
+    [text] = losses.values()
+    assert [line.split(b",")[0] for line in text.split()] == [
+        b"step",
+        *(b"%d" % n for n in range(1, 7)),
+    ]
+    assert not [*places.PARTS.iterdir()]
 
 
-@pytest.fixture
-def rewired_project(tiny_model: FolderOf, working_folder: Path) -> Params:
-    """A model of two layers and a sentence set, in the working folder."""
-    SETS.mkdir(parents=True)
-    (SETS / "set-0.txt").write_text("\n".join(SENTENCES) + "\n")
-    places.MODELS.mkdir(parents=True)
-    (places.MODELS / "mine").symlink_to(tiny_model("bert"))
-    return Params.model_validate(
-        {
-            "models": {"masked": {"mine": {}}},
-            "sentence_sets": {"set-0": {}},
-            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 1},
-        }
-    )
-
-
-def test_the_stage_puts_checkpoints_and_losses_into_their_places(rewired_project: Params) -> None:
-    params = rewired_project
-    rewire("mine", "set-0", params)
-    assert list(checkpoints(REWIRED / "mine/set-0")) == [1, 2]
-    assert len((LOSSES / "mine/set-0.csv").read_text().split()) == 3
-    with pytest.raises(BadInput, match=r"no such sentence set \(did you mean 'set-0'\?\)"):
-        rewire("mine", "set-O", params)
-    with pytest.raises(BadInput, match="no model 'min'"):
-        rewire("min", "set-0", params)
-
-
-def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(
-    tiny_model: FolderOf, working_folder: Path
+def test_a_stopped_model_keeps_its_finished_rewirings(
+    rewired_project: Params, trained: Trained
 ) -> None:
-    SETS.mkdir(parents=True)
-    for name in ("pubmed", "wiki"):
-        (SETS / f"{name}.txt").write_text("\n".join(SENTENCES) + "\n")
-    places.MODELS.mkdir(parents=True)
-    for name in ("bert", "biobert"):
-        (places.MODELS / name).symlink_to(tiny_model("bert"))
-    params = Params.model_validate(
-        {
-            "models": {"masked": {"bert": {}, "biobert": {}}},
-            "sentence_sets": {
-                "pubmed": {"models": ["biobert"]},
-                "wiki": {"models": ["bert"], "rewire": {"steps": 1}},
-            },
-            "rewire": {"batch": 4, "steps": 2, "checkpoint_every": 2},
-        }
+    """Of two sets and a value of a sweep, as if it had not been stopped."""
+    params = with_sections(
+        rewired_project, sentence_sets={"set-0": {}, "set-1": {}}, sweeps=SWEEPS_OF_MINE
     )
-    for model in ("bert", "biobert"):
-        for name in ("pubmed", "wiki"):
-            rewire(model, name, params)
-    settings_by_set = {
-        str(path.relative_to(REWIRED)): list(checkpoints(path)) for path in REWIRED.glob("*/*")
+    names = ["set-0", "set-0+temperature-0.5", "set-1"]
+    trained.stop = 10  # the 4th of the second
+    with pytest.raises(Stopped):
+        rewire("mine", params)
+    assert [path.name for path in (REWIRED / "mine").iterdir()] == names[:1]
+    rewire("mine", params)
+    assert sorted(path.name for path in (REWIRED / "mine").iterdir()) == names
+    assert trained.count == 3 * 6 + 2  # the 3rd is done again, and the 4th was not finished
+    resumed = contents(REWIRED), contents(LOSSES)
+    assert {*resumed[1]} == {f"mine/{name}.csv" for name in names}
+    shutil.rmtree("outputs/rewired")
+    rewire("mine", params)
+    assert (contents(REWIRED), contents(LOSSES)) == resumed
+
+
+CHANGES: dict[
+    str, tuple[dict[str, Any], set[str]]
+] = {  # of sections: what is rewired, and is there
+    "nothing": ({}, set()),
+    "a further set": ({"sentence_sets": {"set-0": {}, "set-1": {}, "set-2": {}}}, {"set-2"}),
+    "a set's own setting": (
+        {"sentence_sets": {"set-0": {}, "set-1": {"rewire": {"checkpoint_every": 3}}}},
+        {"set-1"},
+    ),
+    "a value of the sweep": (
+        {"sweeps": SWEEPS_OF_MINE | {"temperature": {"0.5": None, "0.9": None}}},
+        {"set-0+temperature-0.9"},
+    ),
+    "another value of the sweep": (
+        {"sweeps": SWEEPS_OF_MINE | {"temperature": {"0.9": None}}},
+        {"set-0+temperature-0.9"},
+    ),
+    "no sweep": ({"sweeps": {}}, set()),
+    "a set less": ({"sentence_sets": {"set-1": {}}, "sweeps": {}}, set()),
+    "a set without the model": (
+        {"sentence_sets": {"set-0": {}, "set-1": {"without": ["mine"]}, "set-2": {"models": []}}},
+        set(),
+    ),
+    "no set": ({"sentence_sets": {}, "sweeps": {}}, set()),
+    "all of them": (
+        {"rewire": {"batch": 4, "steps": 3, "learning_rate": 1e-3}},
+        {"set-0", "set-1", "set-0+temperature-0.5"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_params_rewires_what_follows_from_it_and_removes_what_is_not_asked(
+    rewired_project: Params, trained: Trained, name: str
+) -> None:
+    changes, rewired = CHANGES[name]
+    base = {"sentence_sets": {"set-0": {}, "set-1": {}}, "sweeps": SWEEPS_OF_MINE}
+    before = with_sections(rewired_project, **base)
+    rewire("mine", before)
+    first = contents(REWIRED / "mine")
+    trained.count = 0
+    after = with_sections(before, **changes)
+    rewire("mine", after)
+    assert trained.count == len(rewired) * REWIRE.of(after)["steps"]
+    second = contents(REWIRED / "mine")
+    made = {path.partition("/")[0] for path, data in second.items() if first.get(path) != data}
+    assert made == rewired
+    shutil.rmtree(REWIRED)
+    shutil.rmtree(LOSSES)
+    rewire("mine", after)
+    assert contents(REWIRED / "mine") == second  # as if there had been nothing before
+    assert {Path(path).stem for path in contents(LOSSES)} == {
+        path.name for path in (REWIRED / "mine").iterdir()
     }
-    assert settings_by_set == {
-        "bert/wiki": [1],
-        "bert/pubmed": [],
-        "biobert/pubmed": [2],
-        "biobert/wiki": [],
-    }
-    assert (LOSSES / "bert/pubmed.csv").read_text() == "step,loss\n"
-    rewire("biobert", "pubmed", params, ("temperature", "0.5"))
-    plain, varied = (LOSSES / f"biobert/pubmed{x}.csv" for x in ("", "+temperature-0.5"))
+
+
+@pytest.mark.parametrize("place", ["step-6/model.safetensors", "losses.csv", "settings.json"])
+def test_a_rewiring_that_lost_or_has_another_file_is_made_again(
+    rewired_project: Params, place: str
+) -> None:
+    rewire("mine", rewired_project)
+    first, file = contents(REWIRED), REWIRED / "mine/set-0" / place
+    for damage in (file.unlink, lambda: file.write_text("{}")):
+        damage()
+        rewire("mine", rewired_project)
+        assert contents(REWIRED) == first
+
+
+def test_the_stage_refuses_a_set_that_has_not_passed_and_an_unknown_model(
+    rewired_project: Params,
+) -> None:
+    params = with_sections(rewired_project, sentence_sets={"set-O": {}})
+    with pytest.raises(BadInput, match=r"no such sentence set .*there are: set-0"):
+        rewire("mine", params)
+    with pytest.raises(BadInput, match="no model 'min'"):
+        rewire("min", params)
+
+
+def test_settings_differ_by_sentence_set_and_by_value_of_a_sweep(rewired_project: Params) -> None:
+    sets = {"set-0": {}, "set-1": {"rewire": {"steps": 4}}}
+    rewire("mine", with_sections(rewired_project, sentence_sets=sets, sweeps=SWEEPS_OF_MINE))
+    steps = {path.name: [*checkpoints(path)] for path in (REWIRED / "mine").iterdir()}
+    assert steps == {"set-0": [2, 4, 6], "set-0+temperature-0.5": [2, 4, 6], "set-1": [2, 4]}
+    plain, varied = (LOSSES / f"mine/set-0{x}.csv" for x in ("", "+temperature-0.5"))
     assert plain.read_text() != varied.read_text()
-    assert list(checkpoints(REWIRED / "biobert/pubmed+temperature-0.5")) == [2]
-    with pytest.raises(BadInput, match="mask_ratio: Input should be less than or equal to 1"):
-        rewire("biobert", "pubmed", params, ("mask_ratio", "2"))
+    assert read_settings(REWIRED / "mine/set-0+temperature-0.5")["temperature"] == 0.5
 
 
 @pytest.mark.parametrize("arch", [*probing.ARCHITECTURES, "encoder"])
@@ -364,32 +444,20 @@ def _first_layer(model: Model, texts: list[str]) -> Any:
         return norm(torch.tensor(vectors)).numpy() if norm else vectors
 
 
-def test_a_set_for_other_models_leaves_an_empty_folder_and_says_so(
-    rewired_project: Params, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sets = {"sentence_sets": {"set-0": {"without": ["mine"]}}}
-    rewire("mine", "set-0", Params.model_validate(rewired_project.model_dump() | sets))
-    assert capsys.readouterr().out == "mine is left out of sentence_sets.set-0\n"
-    assert checkpoints(REWIRED / "mine/set-0") == {}
-
-
 def test_a_depth_that_a_model_lacks_leaves_it_out_of_a_sweep_and_is_refused_elsewhere(
     rewired_project: Params, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rewire("mine", "set-0", rewired_project, ("layers", "9"))
+    depths = {"layers": {"9": None, "1": None}}
+    sweeps = {"models": {"mine": None}, "sets": {"set-0": None}, **depths}
+    rewire("mine", with_sections(rewired_project, sweeps=sweeps))
     assert capsys.readouterr().out == "mine has 2 layers: left out of layers 9\n"
-    assert checkpoints(REWIRED / "mine/set-0+layers-9") == {}
-    assert (LOSSES / "mine/set-0+layers-9.csv").read_text() == "step,loss\n"
-    rewire("mine", "set-0", rewired_project, ("layers", "1"))
-    folder = REWIRED / "mine/set-0+layers-1"
-    assert load(folder / "step-2", "encoder").config.num_hidden_layers == 1
-    assert read_settings(folder)["layers"] == 1
-    rewire("mine", "set-0", rewired_project)
-    recorded = read_settings(REWIRED / "mine/set-0")
-    assert recorded["layers"] == tiny.LAYERS and recorded["mask_ratio"] == 0.5
-    deep = rewired_project.model_copy(update={"rewire": REWIRE.of(rewired_project) | {"layers": 9}})
+    folders = [REWIRED / "mine" / name for name in ("set-0", "set-0+layers-1")]
+    assert sorted((REWIRED / "mine").iterdir()) == folders
+    assert load(folders[1] / "step-2", "encoder").config.num_hidden_layers == 1
+    assert [read_settings(folder)["layers"] for folder in folders] == [tiny.LAYERS, 1]
+    assert read_settings(folders[0])["mask_ratio"] == 0.5
     with pytest.raises(BadInput, match="no first 9 layers: it has 2"):
-        rewire("mine", "set-0", deep)
+        rewire("mine", with_rewire(rewired_project, layers=9))
 
 
 def test_a_set_that_is_smaller_than_max_sentences_is_used_whole(rewired_project: Params) -> None:
@@ -397,21 +465,25 @@ def test_a_set_that_is_smaller_than_max_sentences_is_used_whole(rewired_project:
     blank, short = [*SENTENCES], SENTENCES[:-1]
     blank[2] = " "
     for name, lines in (("set-1", blank), ("set-2", short)):
-        (SETS / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    sizes = {"max_sentences": {str(len(SENTENCES)): None}}
-    sets = ["set-0", "set-1", "set-2"]
-    params = Params.model_validate(
-        rewired_project.model_dump()
-        | {"rewire": REWIRE.of(rewired_project) | {"max_sentences": len(SENTENCES)}}
-        | {"sentence_sets": {name: {} for name in sets}}
-        | {"sweeps": {"models": {"mine": None}, "sets": dict.fromkeys(sets), **sizes}}
+        (places.SENTENCES / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    SETS.parent.mkdir(exist_ok=True)
+    shutil.copytree(places.SENTENCES, SETS)
+    size, sets = len(SENTENCES), ["set-0", "set-1", "set-2"]
+    params = with_sections(
+        with_rewire(rewired_project, max_sentences=size, steps=2),
+        sentence_sets={name: {} for name in sets},
+        sweeps={
+            "models": {"mine": None},
+            "sets": dict.fromkeys(sets),
+            "max_sentences": {str(size): None},
+        },
     )
     check(params)
+    rewire("mine", params)
     for name in sets:
-        rewire("mine", name, params)
-        rewire("mine", name, params, ("max_sentences", str(len(SENTENCES))))
-        assert list(checkpoints(REWIRED / "mine" / name)) == [1, 2]
-        assert read_settings(REWIRED / "mine" / name)["max_sentences"] == len(SENTENCES)
+        for folder in (REWIRED / "mine" / name, REWIRED / f"mine/{name}+max_sentences-{size}"):
+            assert list(checkpoints(folder)) == [2]
+            assert read_settings(folder)["max_sentences"] == size
 
 
 def test_a_blank_line_counts_and_is_a_sentence_if_blank_pairs_are_kept() -> None:
@@ -454,7 +526,7 @@ def test_a_set_that_rewiring_refuses_is_found_before_anything_runs(
     (SETS / "set-0.txt").write_bytes(text)
     Path("expectations").symlink_to(ROOT / "expectations")
     result = CliRunner().invoke(main, command.split())
-    assert not [*Path().glob("outputs/**/passed")]
+    assert not [*Path().glob("outputs/sentences/*.txt")]
     assert result.exit_code == 2 and problem in result.output
 
 
@@ -538,26 +610,17 @@ def test_a_checkpoint_says_when_there_is_no_room(
     assert [*Path("outputs/parts").iterdir()] == []
 
 
-def test_bad_input_is_said_in_one_line(tiny_model: FolderOf, tmp_path: Path) -> None:
+def test_bad_input_is_said_in_one_line(
+    tiny_model: FolderOf, rewired_project: Params, tmp_path: Path
+) -> None:
     (tmp_path / "set-0.txt").write_text("word\n")
     with pytest.raises(BadInput, match=r"no such sentence set.*set-0"):
         read_sentences(tmp_path / "set-1.txt")
-    for arch, problem in (("bert", "0 sentences long enough"), ("gpt2", "is no encoder model")):
-        with pytest.raises(BadInput, match=problem):
-            rewire_folder(
-                tiny_model(arch),
-                tmp_path / "set-0.txt",
-                tmp_path / "out",
-                tmp_path / "out.csv",
-                SETTINGS,
-                engine=EngineParams(),
-                seed=1,
-            )
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("half", ["--sweep mask_ratio", "--value 0.1"])
-def test_half_a_sweep_is_refused(half: str) -> None:
-    result = CliRunner().invoke(main, f"rewire --model taught --set set-0 {half}".split())
-    assert result.exit_code == 2
-    assert "--sweep and --value go together" in result.output
+    (places.SENTENCES / "set-0.txt").write_text("word\n")
+    with pytest.raises(BadInput, match="0 sentences long enough"):
+        rewire("mine", rewired_project)
+    (places.MODELS / "mine").unlink()
+    (places.MODELS / "mine").symlink_to(tiny_model("gpt2"))
+    with pytest.raises(BadInput, match="is no encoder model"):
+        rewire("mine", rewired_project)
+    assert contents(REWIRED) == {}

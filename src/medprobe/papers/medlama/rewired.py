@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 REWIRED: Final = Path("outputs/rewired")  # a folder for each model, in it one for each rewiring
-LOSSES: Final = Path("outputs/losses")  # by step
+LOSSES: Final = Path("outputs/losses")  # by step, for `dvc plots`
 RECORD: Final = "settings.json"  # next to the checkpoints
+STEP_LOSSES: Final = "losses.csv"
 ORIGINAL: Final = "original"  # the model as it came, not rewired
 READ: Final = "read_layers"  # the setting of variants that read a middle layer
 
@@ -64,7 +65,7 @@ def plain_number(number: str | float) -> str:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the settings of a rewiring, none where they are not recorded."""
+    """Return the settings of a rewiring, with its key; none where they are not recorded."""
     path = folder / RECORD
     content: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return content

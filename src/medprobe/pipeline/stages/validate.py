@@ -54,10 +54,10 @@ def validate(name: str, params: Params) -> None:
         settings=settings,
         params=params,
         out=places.VALIDATION / name,
-        passed=passed,
         published=Metadata.read(about).published if about.is_file() else {},
         rows=_places(folder / f"{PLACES}.csv"),
     )
+    write_whole(passed, "passed\n")
 
 
 def run_gate(
@@ -70,11 +70,10 @@ def run_gate(
     settings: dict[str, Any],
     params: Params,
     out: Path,
-    passed: Path,
     published: dict[str, str],
     rows: dict[str, str],
 ) -> None:
-    """Check tables against suites, and write the result."""
+    """Check tables against suites, and write the result; BadInput if a critical check failed."""
     loaded = load(suites, needed, settings)
     reports = gate.run(loaded, tables, text=params.track.text, places=rows)
     success = all(report["success"] for report in reports)
@@ -87,8 +86,6 @@ def run_gate(
         (folder / "index.html").write_text(
             gate.page(name, reports, read, published), encoding="utf-8"
         )
-    if success:
-        write_whole(passed, "passed\n")
     _report_failures(name, reports, published, files, out)
 
 

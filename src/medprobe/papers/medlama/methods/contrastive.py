@@ -129,13 +129,14 @@ class Contrastive(Method):
         """
         main_passes: list[Pass] = []
         further_passes: list[Pass] = []
-        for name in self.settings.sets or () if self.checkpoint.parent == MODELS else ():
-            main = Pass(name)
-            if not self._steps(main):
-                continue
+        sets = self.settings.sets or () if self.checkpoint.parent == MODELS else ()
+        if sets and not (folder := REWIRED / self.checkpoint.name).is_dir():
+            remedy = f"run `medprobe rewire --model {folder.name}`, or set sets: [] in {KEY}"
+            raise BadInput(folder, "the model was not rewired", remedy)
+        for main in filter(self._is_rewired, map(Pass, sets)):
             main_passes.append(main)
             further_passes += self._further_steps(main)
-            for swept in self._swept(name):
+            for swept in self._swept(main.set):
                 further_passes += [swept, *self._further_steps(swept)]
         return [*main_passes, *further_passes, Pass()]
 
@@ -146,20 +147,20 @@ class Contrastive(Method):
             for setting, values in self.settings.sweeps.items()
             for value in values
         ]
-        return [rewiring for rewiring in swept if self._folder(rewiring).is_dir()]
+        return [*filter(self._is_rewired, swept)]
+
+    def _is_rewired(self, rewiring: Pass) -> bool:
+        return self._folder(rewiring).is_dir()
 
     def _further_steps(self, rewiring: Pass) -> list[Pass]:
         steps, main = self._steps(rewiring), self._main_step(rewiring)
         return [replace(rewiring, step=step) for step in steps if step != main]
 
     def _steps(self, rewiring: Pass) -> dict[int, Path]:
-        """The checkpoints of a rewiring by step; none where the set is not meant for the model."""
+        """The checkpoints of a rewiring by step."""
         folder = self._folder(rewiring)
         steps = checkpoints(folder)
-        if not folder.is_dir():
-            remedy = f"add {rewiring} to sentence_sets in params.yaml, or take it out of the sets"
-            raise BadInput(folder, "the model was not rewired on this set", f"{remedy} of {KEY}")
-        if steps and self.settings.step not in (None, *steps):
+        if self.settings.step not in (None, *steps):
             remedy = f"set step in {KEY} to one of: {', '.join(map(str, steps))}"
             raise BadInput(folder, f"no checkpoint of step {self.settings.step}", remedy)
         return steps

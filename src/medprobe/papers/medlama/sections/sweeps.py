@@ -226,8 +226,8 @@ def find_rewirings(result: SingleResult) -> list[Pass]:
 
 
 def inputs(result: SingleResult) -> list[str]:
-    """The folders of their checkpoints."""
-    return [f"{REWIRED}/{result.model}/{name}" for name in find_rewirings(result)]
+    """The folder of their checkpoints."""
+    return [f"{REWIRED}/{result.model}"] if find_rewirings(result) else []
 
 
 def losses(result: SingleResult) -> dict[str, Steps]:
