@@ -10,7 +10,6 @@ from helpers.needed import NEEDED, SECTIONS
 from helpers.typos import check_typo, edited, write_params
 from medprobe.core import params
 from medprobe.core.errors import BadInput
-from medprobe.core.settings import Names, Section
 from medprobe.pipeline import check
 
 
@@ -233,13 +232,3 @@ def test_a_benchmark_that_no_method_probes_is_a_warning(
     content = edited(PROJECT, "benchmarks/table/unasked", {"facts": "tables/facts.csv"})
     check.check(params.load_params(write_params(tmp_path, content)))
     assert "methods: none probes the benchmark 'unasked'" in capsys.readouterr().err
-
-
-def test_dvc_reads_a_section_with_a_number() -> None:
-    """What dvc.yaml gives a section that is left out is merged with what params.yaml gives it."""
-
-    class Budget(Section):
-        hours: int = 3
-        models: Names = ()
-
-    assert params.Settings("budget", Budget).empty == {"models": {}}

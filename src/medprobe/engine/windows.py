@@ -75,8 +75,8 @@ def find_long_names(folder: Path, tables: BenchmarkTables) -> list[str]:
 def describe_long_names(names: Sequence[str]) -> str:
     """Say which names a model cannot read; empty if there are none.
 
-    >>> describe_long_names(["a" * 999])[:43]
-    "1 name is longer than the model reads, and "
+    >>> describe_long_names(["a" * 999])[:37]
+    '1 name is longer than the model reads'
     """
     if not names:
         return ""

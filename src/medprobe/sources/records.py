@@ -161,7 +161,8 @@ def validate(
             hint = f", but {', '.join(others)}"
         required = [name for name, one in schema.model_fields.items() if one.is_required()]
         missing = [one for one in details if one["type"] == "missing"]
-        if len(missing) == len(required) > 1 and not similar:
+        is_json = any(isinstance(row.get(name), dict) for name in others)  # which has no header
+        if not is_json and len(missing) == len(required) > 1 and not similar:
             hint += " (is the header missing?)"
         raise BadInput(where, f"no field '{field}'{hint}", remedy)
     if detail["type"] == SLOTS:

@@ -17,7 +17,7 @@ CASES = [
         gzip.compress(b"ROW_ID,ISERROR,TEXT\n", mtime=0)[:-9],
         "after line 1: broken gzip",
     ),
-    ("notes", b'ROW_ID,ISERROR,TEXT\n1,,"a\nb"\n2,,"c', "line 4: not CSV: unexpected end"),
+    ("notes", b'ROW_ID,ISERROR,TEXT\n1,,"a\nb"\n2,,"c', "a quotation mark is never closed"),
 ]
 
 

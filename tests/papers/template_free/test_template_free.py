@@ -496,6 +496,7 @@ def test_one_run_holds_all_tables_and_drawings(
     candidates = benchmark().candidates
     BenchmarkTables(queries, candidates, builder="medlama").write(places.BENCHMARKS / "medlama")
     monkeypatch.setattr(comparison_run, "comparison", lambda _: results.comparison)
+    monkeypatch.setattr(places, "SUMMARY", tmp_path / "none.json")
     [run] = runs(quiet, facts="1", lipid="1", medlama="1")
     assert runs(quiet, medlama="1") == []
     content = run.content()
