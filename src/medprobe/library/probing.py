@@ -112,10 +112,9 @@ def probe(
         told = to_tables(train, prompts, normalise).queries
         tables = replace(tables, others={**tables.others, table.TRAIN: told})
     if limit is not None:
-        if limit < 1:
-            raise BadInput("limit", f"{limit}, expected 1 or more", "or leave it out")
         tables = replace(tables, queries=draw_queries(tables.queries, limit, model.seed))
     prober = model.make_prober(method, settings)
+    model.check_texts(tables)
     scoring = Scoring(params, model.seed, table.METADATA.cluster)
     return probe_tables(model, prober, tables, table.METADATA, scoring, system=(model.name, method))
 
@@ -129,9 +128,11 @@ def probe_tables(
     *,
     system: tuple[str, str],
 ) -> ProbeResult:
-    """Probe a model on a benchmark; `system` is what model and method are called in the result."""
+    """Probe a model on a benchmark whose texts it can read (`Model.check_texts`).
+
+    `system` is what model and method are called in the result.
+    """
     name, method = system
-    model.check_texts(tables)
     predictions = predict(prober, model.shorten_prompts(tables), model.name)
     found = score(predictions, tables, prober.METRIC, scoring)
     benchmark = tables.queries["benchmark"].iloc[0]
@@ -211,6 +212,8 @@ def draw_queries(queries: pd.DataFrame, limit: int, seed: int) -> pd.DataFrame:
         >>> sorted(draw_queries(table, 2, 0)["relation"])
         ['a', 'b']
     """
+    if limit < 1:
+        raise BadInput("limit", f"{limit}, expected 1 or more", "or leave it out")
     shuffled = queries.sample(frac=1, random_state=seed)
     turns = shuffled.groupby(["subset", "relation"]).cumcount()
     indices = turns.sort_values(kind="stable").index[:limit]
