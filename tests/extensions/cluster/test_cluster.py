@@ -143,9 +143,10 @@ def rewired(executor: Executor) -> dict[str, bytes]:
 
 @contextmanager
 def without_parts() -> Iterator[None]:
-    """Without the finished parts of before."""
-    if places.PARTS.exists():
-        places.PARTS.rename(f"before-{len(list(Path().iterdir()))}")
+    """Without the finished parts and rewirings of before."""
+    for folder in (places.PARTS, REWIRED):
+        if folder.exists():
+            folder.rename(f"before-{len(list(Path().iterdir()))}")
     yield
 
 
