@@ -20,13 +20,14 @@ from dvc.repo import Repo
 
 from helpers import ROOT
 from helpers.project import NEEDED, NEEDED_SECTIONS
-from medprobe import benchmarks, methods
+from medprobe import benchmarks, methods, metrics
 from medprobe.core.code import own_code
 from medprobe.core.params import MODEL_KINDS, find_settings
 from medprobe.core.plugins import ROOT as PACKAGE_ROOT
 from medprobe.core.plugins import find_plugins
 from medprobe.gate.suites import folders
-from medprobe.pipeline.probing import CODE
+from medprobe.metrics.results import scorers_code
+from medprobe.pipeline.probing import CODE, method_code
 
 SRC = "src/medprobe"
 BLOCKS = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -96,6 +97,20 @@ def test_what_a_method_runs_is_in_the_key_of_its_results() -> None:
             file = f"{path}/__init__.py" if (ROOT / path).is_dir() else path
             hashed = any(file == room or file.startswith(f"{room}/") for room in rooms)
             assert hashed, f"{name}: an edit of {file} leaves its results as they are"
+
+
+def test_an_edit_of_a_paper_computes_nothing_of_other_papers_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`probe` and `score` run again after it, and keep what has the same key."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("medprobe.core.code.fingerprint", lambda files: " ".join(map(str, files)))
+    keys = {("methods", name): method_code(name, Path("model")) for name in methods.list_names()}
+    keys |= {("metrics", name): scorers_code([name]) for name in metrics.list_names()}
+    paths = {(kind, name): find_plugins(kind)[name].path for kind, name in keys}
+    for paper in (PACKAGE_ROOT / "papers").glob("[a-z]*/"):
+        own = {plugin for plugin, path in paths.items() if paper in path.parents}
+        assert {plugin for plugin, key in keys.items() if f"{paper}/" in key} == own, paper
 
 
 def test_a_section_of_params_that_is_left_out_is_empty_in_dvc_yaml() -> None:
