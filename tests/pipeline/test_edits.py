@@ -115,6 +115,12 @@ def result_texts(project: Project) -> dict[str, str]:
     return contents | {"medprobe export": export(project, "csv")}
 
 
+def records(project: Project, model: str) -> dict[str, str]:
+    """When and how each result of a model was made."""
+    folder = project.folder / "outputs/runs" / model
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.json")}
+
+
 def states(project: Project, benchmark: str) -> set[str]:
     """The states of a benchmark's runs in MLflow."""
     client = MlflowClient(f"sqlite:///{project.folder}/mlruns/mlflow.db")
@@ -142,7 +148,7 @@ def reduced(params: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.usefixtures("stages_of_benchmarks")
 def test_what_is_taken_out_is_gone_and_returns_with_its_numbers(project: Project) -> None:
     """A benchmark, a model, a method, and the old name of a benchmark."""
-    whole, before = project.params(), result_texts(project)
+    whole, before, made = project.params(), result_texts(project), records(project, "untaught")
     words = ("drugs", "untaught", "contrastive", "medlama,")
     for word in words:
         assert any(word in name + content for name, content in before.items()), word
@@ -159,8 +165,11 @@ def test_what_is_taken_out_is_gone_and_returns_with_its_numbers(project: Project
     assert "outputs/benchmarks/drugs" in project.works("medprobe", "clean", "--yes")
     files = (project.folder / "outputs").rglob("*drugs*")
     assert [path for path in files if "parts" not in path.parts] == []
+    assert made and not records(project, "untaught")
     project.write_params(whole)
-    assert not {name for name in stages_run(project) if name.startswith(COMPUTING)}
+    computed = {name for name in stages_run(project) if name.startswith(COMPUTING)}
+    assert computed == {"rewire@untaught"}  # which takes its checkpoints from DVC's cache
+    assert records(project, "untaught") == made
     assert result_texts(project) == before
     assert "current" in states(project, "drugs")
     assert "gone" not in states(project, "drugs")

@@ -12,6 +12,7 @@ import pytest
 import torch
 import yaml
 from click.testing import CliRunner
+from dvc.repo import Repo
 
 from helpers import FolderOf, probing
 from helpers.needed import NEEDED
@@ -270,6 +271,24 @@ def test_a_lost_result_is_made_of_its_parts_without_a_model(project: Path, damag
         path.write_bytes(before[:500])
     probe_model("bert", params)
     assert path.read_bytes() == before
+    assert not Alphabetical.loaded
+
+
+def test_results_that_were_removed_with_their_parts_return_from_the_cache(project: Path) -> None:
+    """As of a model that was taken out of params.yaml, cleaned and put back."""
+    params = named(alphabetical={"medlama": {}})
+    probe_model("bert", params)
+    before = results(project)
+    outs = [{f"outputs/{name}/bert": {"persist": True}} for name in ("predictions", "runs")]
+    stage = {"cmd": "medprobe probe", "outs": outs}
+    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"probe": stage}}))
+    with Repo.init(no_scm=True) as repo:
+        repo.commit(force=True)
+    for name in ("predictions", "runs", "parts"):
+        shutil.rmtree(project / "outputs" / name)
+    Alphabetical.loaded.clear()
+    probe_model("bert", params)
+    assert results(project) == before
     assert not Alphabetical.loaded
 
 

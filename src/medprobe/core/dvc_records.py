@@ -6,6 +6,7 @@ no file of DVC's has nothing: reading it fails nothing.
 
 import hashlib
 import time
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -48,6 +49,21 @@ def stage_of(path: Path) -> str:
         if any(out.get("path") in places for out in record.get("outs", [])):
             return str(name)
     return ""
+
+
+def check_out(*paths: Path) -> None:
+    """Bring back from DVC's cache the outputs that dvc.lock names and that are not here.
+
+    DVC itself does so before it runs a stage, but not for outputs that persist. What the cache
+    lacks stays missing.
+    """
+    lost = {path.as_posix() for path in paths if not path.exists()}
+    if lost and (recorded := lost.intersection(outs())):
+        from dvc.exceptions import DvcException  # DVC takes a second
+        from dvc.repo import Repo
+
+        with suppress(DvcException), Repo(_wait_for_lock=True) as repo:
+            repo.checkout([*recorded], allow_missing=True)
 
 
 def flat(content: Any, prefix: str = "") -> dict[str, Any]:

@@ -14,7 +14,9 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+import yaml
 from click.testing import CliRunner
+from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -24,6 +26,7 @@ from helpers.disk import small_files
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
+from medprobe.core.files import size
 from medprobe.core.params import EngineParams, Params
 from medprobe.engine import training_state
 from medprobe.engine.encode import encode, tokenize
@@ -384,6 +387,29 @@ def test_a_change_of_params_rewires_what_follows_from_it_and_removes_what_is_not
     assert {Path(path).stem for path in contents(LOSSES)} == {
         path.name for path in (REWIRED / "mine").iterdir()
     }
+    trained.count = 0
+    rewire("mine", before)  # what was put aside comes back
+    assert contents(REWIRED / "mine") == first and not trained.count
+
+
+@pytest.mark.parametrize("lost", [None, "a file", "everything"])
+def test_rewirings_that_were_removed_return_from_the_cache_if_it_has_them(
+    rewired_project: Params, trained: Trained, lost: str | None
+) -> None:
+    """As of a model that was taken out of params.yaml, cleaned and put back."""
+    rewire("mine", rewired_project)
+    before, trained.count = contents(REWIRED), 0
+    stage = {"cmd": "medprobe rewire", "outs": [{f"{REWIRED}/mine": {"persist": True}}]}
+    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"rewire": stage}}))
+    with Repo.init(no_scm=True) as repo:
+        repo.commit(force=True)
+    shutil.rmtree(REWIRED)
+    cached = [path for path in Path(".dvc/cache").rglob("*") if path.is_file()]
+    for path in {None: [], "a file": [max(cached, key=size)], "everything": cached}[lost]:
+        path.unlink()
+    rewire("mine", rewired_project)
+    assert contents(REWIRED) == before
+    assert trained.count == (6 if lost else 0)
 
 
 @pytest.mark.parametrize("place", ["step-6/model.safetensors", "losses.csv", "settings.json"])

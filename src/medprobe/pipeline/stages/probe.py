@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from medprobe import backends, methods
-from medprobe.core import lineage, places
+from medprobe.core import dvc_records, lineage, places
 from medprobe.core.answers import describe_unanswered, with_hits
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, in_this_process, open_executor
@@ -64,7 +64,9 @@ def probe_model(
     if not chosen and (method or benchmark):
         _refuse(model, method, benchmark, params)
     kept = {file for pair in named for file in _files(model, *pair)}
-    for folder in (places.PREDICTIONS / model, places.RUNS / model):
+    folders = places.PREDICTIONS / model, places.RUNS / model
+    dvc_records.check_out(*folders)
+    for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         _keep(folder, kept)
     hashed = cache(lambda path: fingerprint([path]))

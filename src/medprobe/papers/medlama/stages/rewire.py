@@ -14,7 +14,7 @@ from typing import Any, Final
 import click
 import pandas as pd
 
-from medprobe.core import places
+from medprobe.core import dvc_records, places
 from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process, open_executor
@@ -46,21 +46,25 @@ def rewire(model: str, params: Params, executor: Executor = in_this_process) -> 
     """Rewire a model on its sentence sets, and with each value of its sweeps.
 
     Each rewiring is a folder of checkpoints in `outputs/rewired/<model>`, whose key is a hash of
-    all that it follows from. One with the same key stays as it is, one that params.yaml no longer
-    asks for is removed, and of an unfinished one the steps are kept in outputs/parts, so that a
-    stopped run continues with the next. Their losses are copied to `outputs/losses/<model>`.
+    all that it follows from. One with the same key stays as it is. In outputs/parts are the steps
+    of unfinished ones, so that a stopped run continues, and those that params.yaml no longer asks
+    for, until it does again. Their losses are copied to `outputs/losses/<model>`.
     """
     params.models.kind(model)  # raises BadInput for an unknown one
     folder, checkpoint = REWIRED / model, places.MODELS / model
     planned = [pass_ for pass_ in _list_planned(model, params) if _is_deep_enough(model, pass_)]
     inputs = [fingerprint([checkpoint]), code_key(*CODE, version=VERSION)]
     recipes = {folder / str(pass_): _recipe(checkpoint, pass_, params, inputs) for pass_ in planned}
+    dvc_records.check_out(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         if path.is_file():
             path.unlink()
         elif path not in recipes or not _is_finished(path, recipes[path].key):
-            shutil.rmtree(path)
+            _put_aside(path)
+    for path, recipe in recipes.items():
+        if not path.is_dir() and _is_finished(recipe.parts, recipe.key):
+            _move(recipe.parts, path)
     missing = {path: recipe for path, recipe in recipes.items() if not path.is_dir()}
     if missing:
         _compute(model, missing, params.engine, executor)
@@ -83,7 +87,11 @@ class Recipe:
     @property
     def parts(self) -> Path:
         """The folder of finished steps."""
-        return places.PARTS / f"rewire-{self.key[:32]}"
+        return _parts(self.key)
+
+
+def _parts(key: str) -> Path:
+    return places.PARTS / f"rewire-{key[:32]}"
 
 
 def _list_planned(model: str, params: Params) -> list[Pass]:
@@ -128,6 +136,20 @@ def _is_finished(folder: Path, key: str) -> bool:
 
 def _hash_files(folder: Path) -> str:
     return fingerprint([*checkpoints(folder).values(), folder / STEP_LOSSES])
+
+
+def _put_aside(folder: Path) -> None:
+    """Move a rewiring to outputs/parts; remove it if it is not whole."""
+    key = read_settings(folder).get("key", "")
+    if _is_finished(folder, key):
+        _move(folder, _parts(key))
+    else:
+        shutil.rmtree(folder)
+
+
+def _move(folder: Path, target: Path) -> None:
+    with replacing(target) as path:
+        shutil.move(folder, path)
 
 
 def _compute(
@@ -190,8 +212,7 @@ def _finish(recipe: Recipe, losses: list[float], target: Path) -> None:
     record = settings.model_dump() | {"layers": layers, "key": recipe.key}
     record["files"] = _hash_files(parts)
     (parts / RECORD).write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
-    with replacing(target) as path:
-        shutil.move(parts, path)
+    _move(parts, target)
 
 
 @click.command(epilog="\b\nExample:\n  medprobe rewire --model taught")
