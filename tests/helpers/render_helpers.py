@@ -1,6 +1,6 @@
 """What a reader sees of some parts of the page, and snapshots of it.
 
-A snapshot is the text of a chapter or some parts, kept in tests/fixtures/pages and compared whole.
+A snapshot holds the titles, tables and drawings of a chapter or some parts, without their prose.
 `MEDPROBE_SNAPSHOTS=write pytest tests/report/test_leaderboard.py` rewrites those of a test file;
 read the diff before you commit it.
 """
@@ -33,11 +33,9 @@ def html(results: PageData, parts: Sequence[Part]) -> str:
 
 
 def check_snapshot(name: str, shown_blocks: Iterable[Chapter | Part | Block]) -> None:
-    """Compare the text of chapters, parts or blocks with the snapshot of this name."""
-    path, text = (
-        PAGES / f"{name}.txt",
-        "".join(f"{x}\n" for block in shown_blocks for x in lines(block)),
-    )
+    """Compare the numbers of chapters, parts or blocks with the snapshot of this name."""
+    path = PAGES / f"{name}.txt"
+    text = "".join(f"{x}\n" for block in shown_blocks for x in lines(block) if x[:1] in "#>|[")
     if os.environ.get("MEDPROBE_SNAPSHOTS") == "write":
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")

@@ -232,12 +232,11 @@ def test_nothing_is_wider_than_the_screen(page: Reader, width: int) -> None:
 def test_a_dark_screen_is_printed_dark_on_light(page: Reader) -> None:
     set_view(page.window, dark=True)
     page.open("index.html#made_up")
-    shade = "getComputedStyle(document.body).backgroundColor"
-    assert page.asks(shade) == "rgb(18, 23, 29)"
     ink = "getComputedStyle(document.querySelector('.open svg text')).fill"
-    assert page.asks(ink) == "rgb(228, 233, 239)"
+    brightness = f"Math.max(...{ink}.match(/\\d+/g).map(Number))"
+    assert page.asks(brightness) > 128
     page.window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert page.asks(ink) == "rgb(28, 36, 48)"
+    assert page.asks(brightness) < 128
     assert page.window.execute_cdp_cmd("Page.printToPDF", {})["data"]
 
 

@@ -192,8 +192,7 @@ def test_the_title_of_any_choice_is_what_python_says(
 def test_forty_models_are_one_list(page: Reader, folders: dict[str, Path]) -> None:
     reader = Reader(page.window, folders["many"])
     reader.open("index.html")
-    rows = reader.finds("#board tbody tr")
-    assert len(rows) == 40 and {row.rect["height"] for row in rows[:9]} == {24}
+    assert len(reader.finds("#board tbody tr")) == 40
     ranges = [place.text for place in reader.finds("#board .place")]
     assert (ranges[0], ranges[20]) == ("1–10", "12–30")
     starts = [int(text.partition("–")[0]) for text in ranges]
