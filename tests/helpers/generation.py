@@ -1,4 +1,4 @@
-"""Generation settings of a checkpoint: each field of transformers' GenerationConfig, set once."""
+"""Generation settings of a checkpoint: fields of transformers' GenerationConfig, with other values."""
 
 import json
 import shutil
@@ -48,13 +48,14 @@ VALUES: dict[str, Any] = {
 FIELDS = tuple(name for name in GenerationConfig().__dict__ if name not in (END, *RECORDS))
 
 
-def with_setting(folder: Path, copy: Path, file: str, field: str) -> Path:
-    """Copy a checkpoint, with another value of a field in one of its files."""
+def with_settings(folder: Path, copy: Path, file: str, *fields: str) -> Path:
+    """Copy a checkpoint, with other values of fields in one of its files."""
     shutil.copytree(folder, copy)
     if file == "config.json":  # which transformers reads where there is no other
         (copy / "generation_config.json").unlink()
     path = copy / file
     content = json.loads(path.read_text())
-    assert VALUES[field] != content.get(field)
-    path.write_text(json.dumps(content | {field: VALUES[field]}))
+    for field in fields:
+        assert VALUES[field] != content.get(field)
+    path.write_text(json.dumps(content | {field: VALUES[field] for field in fields}))
     return copy

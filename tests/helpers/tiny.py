@@ -257,7 +257,10 @@ def _gemma3(tokenizer: Any) -> Any:
     return transformers.AutoModelForCausalLM.from_config(config)
 
 
-_MAMBA: dict[str, Any] = {"state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1}
+_MAMBA: dict[str, Any] = {
+    **{"state_size": 8, "num_heads": 4, "head_dim": 16, "n_groups": 1},
+    "chunk_size": 8,  # texts are filled up to whole chunks
+}
 _RECURRENT: dict[str, dict[str, Any]] = {
     "mamba": {"state_size": 8},
     "mamba2": _MAMBA,

@@ -4,7 +4,7 @@ import torch
 import transformers
 
 from helpers import probing, tiny
-from helpers.generation import with_setting
+from helpers.generation import with_settings
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
 from medprobe.engine import seq2seq
@@ -132,7 +132,7 @@ def test_letter_case_decides_no_hit(script, tiny_model, monkeypatch):
 def test_a_checkpoints_own_settings_hold_if_asked_for(tiny_model, tmp_path):
     folders = [
         tiny_model("t5"),
-        with_setting(
+        with_settings(
             tiny_model("t5"), tmp_path / "t5", "generation_config.json", "suppress_tokens"
         ),
     ]
