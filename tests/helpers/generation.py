@@ -1,4 +1,4 @@
-"""Generation settings of a checkpoint: fields of transformers' GenerationConfig, with other values."""
+"""A checkpoint's generation settings: fields of transformers' GenerationConfig, of other values."""
 
 import json
 import shutil

@@ -1,6 +1,7 @@
 """A small made-up project on disk: a benchmark of known answers, and predictions of known rank."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,12 @@ def predictions(*parts: list[tuple]) -> pd.DataFrame:
     return pd.DataFrame([row for part in parts for row in part], columns=PREDICTION_COLUMNS)
 
 
-def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+VARIANTS = ("", "original", "step-50", "step-100")
+
+
+def project(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, variants: Sequence[str] = VARIANTS
+) -> None:
     """Work in `folder`, with the benchmark `made_up` and two models' predictions of it: `taught`
     is right on 15 of 20 queries at rank 1, `untaught` on 1."""
     monkeypatch.chdir(folder)
@@ -70,7 +76,7 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for model, right in (("taught", 15), ("untaught", 1)):
         parts = [
             ranked(name, "x.." if i < right - (5 if variant else 0) else "...", variant, replicate)
-            for variant in ("", "original", "step-50", "step-100")
+            for variant in variants
             for replicate in ("set-0", "set-1")
             for i, name in enumerate(query_table["query_id"])
         ]

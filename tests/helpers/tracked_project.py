@@ -1,13 +1,13 @@
 """A small project of which all is known that MLflow is told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from helpers.toy_project import project, score_once
+from helpers.toy_project import VARIANTS, project, score_once
 from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
 from medprobe.core.places import PREDICTIONS, RUNS
@@ -31,9 +31,14 @@ MADE_WITH = {"seed": 5, "engine.precision": "float32", "contrastive.layer": 7}
 ABOUT = {"device": "cpu", "tokens": 1000, "settings": MADE_WITH}
 
 
-def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch, stages: Mapping[str, Any]) -> None:
+def make_project(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stages: Mapping[str, Any],
+    variants: Sequence[str] = VARIANTS,
+) -> None:
     """Make the project in `folder`, with these stages in its dvc.lock."""
-    project(folder, monkeypatch)
+    project(folder, monkeypatch, variants)
     Path("dvc.lock").write_text(yaml.safe_dump({"stages": dict(stages)}, sort_keys=False))
     statistics = Path("outputs/benchmarks/made_up/statistics.csv")
     statistics.write_text("subset,relation,queries\nfull,all,20\n")

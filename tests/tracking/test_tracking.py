@@ -67,11 +67,21 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tracked project whose results have no variants."""
+    folder = tmp_path_factory.mktemp("small")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_project(folder, monkeypatch, STAGES, [""])
+        track_project(PARAMS)
+    return folder
+
+
 @pytest.fixture
-def store(tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that project, to work in."""
+def store(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the small project, to work in."""
     folder = tmp_path / "copy"
-    copy_project(tracked, folder)
+    copy_project(small, folder)
     monkeypatch.chdir(folder)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return folder
@@ -131,6 +141,20 @@ def states() -> dict[str, str]:
     return {run.info.run_name: run.data.tags[STATE] for run in results}
 
 
+def check_children() -> None:
+    """They have the state of their run."""
+    parents = {run.info.run_id: run for run in runs()}
+    children = runs(role="part")
+    assert len(children) == 2 * len(parents)  # a replicate each
+    for child in children:
+        parent = parents[child.data.tags["mlflow.parentRunId"]]
+        assert child.data.tags[STATE] == parent.data.tags[STATE]
+        is_superseded = child.info.run_name.endswith(" (superseded)")
+        assert is_superseded == (child.data.tags[STATE] == "superseded")
+    names = [run.info.run_name for run in children]
+    assert len({*names}) == len(names)
+
+
 def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
     """What was gone and returns with other numbers is replaced, too."""
     first = by_model()["taught"]
@@ -139,6 +163,7 @@ def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
     assert "acc@1 on full: **0.750** [" in note and "- data: d1.dir" in note
     track(FEWER)
     track(PARAMS.model_copy(update={"seed": 1}))
+    check_children()
     for model in ("taught", "untaught"):
         both = {run.data.tags[STATE]: run for run in runs() if run.data.tags["model"] == model}
         assert both.keys() == {"superseded", "current"}
@@ -177,20 +202,6 @@ def test_an_experiment_in_a_copy_supersedes_nothing_until_it_is_applied(
     track(PARAMS)
     assert "experiment" not in states().values()
     assert states().items() >= before.items()
-
-
-def test_children_have_the_state_of_their_run(store: Path) -> None:
-    track(PARAMS.model_copy(update={"seed": 1}))
-    parents = {run.info.run_id: run for run in runs()}
-    children = runs(role="part")
-    assert len(children) == 2 * 2 * 4 * 2
-    for child in children:
-        parent = parents[child.data.tags["mlflow.parentRunId"]]
-        assert child.data.tags[STATE] == parent.data.tags[STATE]
-        is_superseded = child.info.run_name.endswith(" (superseded)")
-        assert is_superseded == (child.data.tags[STATE] == "superseded")
-    names = [run.info.run_name for run in children]
-    assert len({*names}) == len(names)
 
 
 def test_a_damaged_store_stops_no_stage(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -415,17 +426,17 @@ def test_names_that_serve_as_ids_stay_out_too(store: Path) -> None:
 
 
 def test_a_moved_store_is_filled_again_with_text_where_params_say_so(
-    tracked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MLflow keeps absolute paths of artefacts."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    moved = shutil.copytree(tracked, tmp_path / "moved")
+    moved = shutil.copytree(small, tmp_path / "moved")
     monkeypatch.chdir(moved)
     with_text = PARAMS.model_copy(update={"track": TrackParams(text=True)})
     with pytest.raises(NotLogged, match=r"another place.*; delete mlruns/"):
         track(with_text)
     ignored = shutil.ignore_patterns("mlruns")
-    moved = shutil.copytree(tracked, tmp_path / "emptied", ignore=ignored)
+    moved = shutil.copytree(small, tmp_path / "emptied", ignore=ignored)
     monkeypatch.chdir(moved)
     track(with_text)
     client = connect()
