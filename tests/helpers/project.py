@@ -65,6 +65,16 @@ def copy_project(source: Path, folder: Path) -> None:
             store.execute(edit, (source.as_uri(), folder.as_uri()))
 
 
+def record_persistent(*outs: str) -> None:
+    """Begin to use DVC in this folder, and record outputs that persist as those of one stage."""
+    from dvc.repo import Repo
+
+    stage = {"cmd": "medprobe", "outs": [{out: {"persist": True}} for out in outs]}
+    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"made": stage}}))
+    with Repo.init(no_scm=True) as repo:
+        repo.commit(force=True)
+
+
 class Project:
     """The project's files without data and outputs, in a new git repository."""
 

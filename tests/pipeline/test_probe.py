@@ -12,10 +12,10 @@ import pytest
 import torch
 import yaml
 from click.testing import CliRunner
-from dvc.repo import Repo
 
 from helpers import FolderOf, probing
 from helpers.needed import NEEDED
+from helpers.project import record_persistent
 from medprobe import methods
 from medprobe.cli import main
 from medprobe.core.answers import with_hits
@@ -274,16 +274,13 @@ def test_a_lost_result_is_made_of_its_parts_without_a_model(project: Path, damag
     assert not Alphabetical.loaded
 
 
+@pytest.mark.dvc
 def test_results_that_were_removed_with_their_parts_return_from_the_cache(project: Path) -> None:
     """As of a model that was taken out of params.yaml, cleaned and put back."""
     params = named(alphabetical={"medlama": {}})
     probe_model("bert", params)
     before = results(project)
-    outs = [{f"outputs/{name}/bert": {"persist": True}} for name in ("predictions", "runs")]
-    stage = {"cmd": "medprobe probe", "outs": outs}
-    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"probe": stage}}))
-    with Repo.init(no_scm=True) as repo:
-        repo.commit(force=True)
+    record_persistent("outputs/predictions/bert", "outputs/runs/bert")
     for name in ("predictions", "runs", "parts"):
         shutil.rmtree(project / "outputs" / name)
     Alphabetical.loaded.clear()

@@ -14,15 +14,14 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-import yaml
 from click.testing import CliRunner
-from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from helpers import ROOT, FolderOf, probing, tiny
 from helpers.disk import small_files
+from helpers.project import record_persistent
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.errors import BadInput
@@ -392,6 +391,7 @@ def test_a_change_of_params_rewires_what_follows_from_it_and_removes_what_is_not
     assert contents(REWIRED / "mine") == first and not trained.count
 
 
+@pytest.mark.dvc
 @pytest.mark.parametrize("lost", [None, "a file", "everything"])
 def test_rewirings_that_were_removed_return_from_the_cache_if_it_has_them(
     rewired_project: Params, trained: Trained, lost: str | None
@@ -399,10 +399,7 @@ def test_rewirings_that_were_removed_return_from_the_cache_if_it_has_them(
     """As of a model that was taken out of params.yaml, cleaned and put back."""
     rewire("mine", rewired_project)
     before, trained.count = contents(REWIRED), 0
-    stage = {"cmd": "medprobe rewire", "outs": [{f"{REWIRED}/mine": {"persist": True}}]}
-    Path("dvc.yaml").write_text(yaml.safe_dump({"stages": {"rewire": stage}}))
-    with Repo.init(no_scm=True) as repo:
-        repo.commit(force=True)
+    record_persistent(f"{REWIRED}/mine")
     shutil.rmtree(REWIRED)
     cached = [path for path in Path(".dvc/cache").rglob("*") if path.is_file()]
     for path in {None: [], "a file": [max(cached, key=size)], "everything": cached}[lost]:
