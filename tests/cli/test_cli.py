@@ -139,7 +139,7 @@ def test_an_argument_that_is_typed_as_an_option_is_named(name: str, option: str)
         ("help run", "No command 'help' (did you mean '--help'?)"),
         ("ask bert aspirin treats [Y]", "(treats [Y]): put the prompt in quotes"),
         ("run bert --benchmark d --method", "requires an argument"),
-        ("annotat", "No command 'annotat' (did you mean 'annotate'?)"),
+        ("expor", "No command 'expor' (did you mean 'export'?)"),
         ("repro mine", "argument (mine): `dvc repro STAGE` runs some stages"),
     ],
 )
