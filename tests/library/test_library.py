@@ -91,6 +91,7 @@ def test_a_model_writes_answers_without_names(tiny_model: FolderOf) -> None:
         (lambda model: model.ask(PROMPT, "mask_average"), "one of fill_mask"),
         (lambda model: model.ask(PROMPT, "generative"), "choose one of: .*mask_average"),
         (lambda model: model.ask(PROMPT, "xfactr", settings={"mask": 3}), "did you mean 'masks'"),
+        (lambda model: model.rank(PROMPT, NAMES, "mask_average", k=0), "k: 0; give how many"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(
@@ -105,6 +106,10 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
         medprobe.load(tmp_path)
     with pytest.raises(BadInput, match="not in the hub's local cache"):
         medprobe.load("nobody/nothing", offline=True)
+    (tmp_path / "mine").touch()
+    for file in ("model.safetensors", tmp_path / "mine"):
+        with pytest.raises(BadInput, match="a file, expected the folder of a checkpoint"):
+            medprobe.load(file)
 
 
 FACTS = pd.DataFrame(

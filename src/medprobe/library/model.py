@@ -12,7 +12,7 @@ import pandas as pd
 from medprobe import methods
 from medprobe.backends.finder import find_kinds, find_tokenizer
 from medprobe.core.answers import with_hits
-from medprobe.core.checkpoints import parse_hub_name
+from medprobe.core.checkpoints import OTHER_WEIGHTS, parse_hub_name
 from medprobe.core.errors import BadInput
 from medprobe.core.params import Device, EngineParams, HubModel, ModelKind, Precision
 from medprobe.core.progress import print_above
@@ -154,6 +154,8 @@ class Model:
         k: int,
         settings: Mapping[str, Any] | None,
     ) -> pd.DataFrame:
+        if k < 1:
+            raise BadInput("k", f"{k}", "give how many answers to return, 1 or more")
         rows = [(name, name, "", "") for name in names]
         tables = BenchmarkTables(
             make_query(prompt), pd.DataFrame(rows, columns=CANDIDATE_COLUMNS, dtype=object)
@@ -285,6 +287,9 @@ def load(
         formats.convert(folder, Path(copy.name))
         folder = Path(copy.name)
         return Model(str(path_or_hub), folder, find_kinds(folder), engine, seed, _copy=copy)
+    if folder.is_file() or (folder.suffix in OTHER_WEIGHTS and not folder.is_dir()):
+        problem = f"a file, expected the folder of a checkpoint or a {formats.ENDING} file"
+        raise BadInput(path_or_hub, problem, "give one of these")
     if not folder.is_dir():
         if parse_hub_name(str(path_or_hub)) is None:
             remedy = "give a checkpoint's folder, or a model's name"
