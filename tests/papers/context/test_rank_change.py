@@ -14,6 +14,7 @@ from helpers import FolderOf, probing, tiny
 from helpers.typos import check_typo, edited, own_params
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.core.progress import listener
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import masked
 from medprobe.engine.load import load
@@ -110,6 +111,23 @@ def test_equal_prompts_are_scored_once(
     monkeypatch.setattr(masked, "mean_log_probs", spy)
     ask(method(tiny_model("bert")), steps())
     assert sorted(seen) == sorted(set(PROMPTS))
+
+
+def test_the_progress_line_counts_the_queries_of_each_part(
+    tiny_model: FolderOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("medprobe.papers.context.methods.rank_change.PROMPTS_AT_ONCE", 3)
+    chosen = RankChange.Settings(rankings=("candidates", "decoding"), masks=2)
+    prober = RankChange(tiny_model("bert"), chosen, EngineParams(device="cpu"), 1)
+    seen: list[tuple[int, str]] = []
+    token = listener.set(lambda count, unit: seen.append((count, unit)))
+    for pass_ in prober.passes():
+        seen.clear()
+        ask(prober, steps(), pass_=pass_)
+        counts = [count for count, unit in seen if unit == "queries"]
+        assert len(counts) == 2
+        assert sum(counts) == len(PROMPTS)
+    listener.reset(token)
 
 
 def test_candidates_of_the_relation_are_ranked_where_there_are_any(tiny_model: FolderOf) -> None:

@@ -29,6 +29,7 @@ from pydantic import Field
 from medprobe.core.answers import find_rule, uncased
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams
+from medprobe.core.progress import report_progress
 from medprobe.core.settings import Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 from medprobe.engine import causal, masked
@@ -153,24 +154,17 @@ class RankChange(Method):
         for slot, label in zip(slots, labels.values(), strict=True):
             masks = [0] * settings.masks
             check_window(slot, [masks], self.model.max_length, label, [f"{len(masks)} masks"])
-        decoded = (
-            fillings
-            for start in range(0, len(slots), PROMPTS_AT_ONCE)
-            for fillings in fill(
-                self.model,
-                slots[start : start + PROMPTS_AT_ONCE],
-                decoding,
-                self.model.token_budget,
-                most,
-            )
-        )
-        places = {}
-        for prompt, fillings in zip(labels, decoded, strict=True):
-            texts = [text_of(self.model, filling.tokens).removeprefix("##") for filling in fillings]
-            scored = [(text, f.score) for text, f in zip(texts, fillings, strict=True)]
-            merged = merge_by_rule(scored, (), rule)
-            ranked = {rule(text): (rank, score) for rank, (text, score, _) in enumerate(merged, 1)}
-            places[prompt] = ranked, (most + 1, merged[-1][1])
+        prompts, counts, places = [*labels], task.queries["prompt"].value_counts(), {}
+        for start in range(0, len(slots), PROMPTS_AT_ONCE):
+            part = slice(start, start + PROMPTS_AT_ONCE)
+            decoded = fill(self.model, slots[part], decoding, self.model.token_budget, most)
+            for prompt, fillings in zip(prompts[part], decoded, strict=True):
+                texts = [text_of(self.model, f.tokens).removeprefix("##") for f in fillings]
+                scored = [(text, f.score) for text, f in zip(texts, fillings, strict=True)]
+                merged = merge_by_rule(scored, (), rule)
+                ranked = {rule(text): (rank, s) for rank, (text, s, _) in enumerate(merged, 1)}
+                places[prompt] = ranked, (most + 1, merged[-1][1])
+            report_progress(int(counts[prompts[part]].sum()), "queries")
         rows = [
             (row.query_id, name, *places[row.prompt][0].get(rule(name), places[row.prompt][1]))
             for row, names in zip(task.queries.itertuples(), _tracked(task.queries), strict=True)
@@ -191,6 +185,7 @@ class RankChange(Method):
             first_queries = queries.iloc[[row_numbers[0] for row_numbers in rows]]
             score = self._copy_scores if pass_ == COPY else self._model_scores
             yield from zip(rows, score(first_queries, names), strict=True)
+            report_progress(sum(map(len, rows)), "queries")
 
     @cached_property
     def kind(self) -> Literal["masked", "causal"]:
