@@ -30,10 +30,10 @@ def slots_of(model, prompts=PROMPTS):
     return causal.prompt_slots(model, prompts, prompts), []
 
 
-def all_scores(model, slots, sources):
+def all_scores(model, slots, sources, names=NAMES):
     """For each slot the scores of all names, each variant's: [variants, names]."""
     for i, slot in enumerate(slots):
-        ids = answer_ids(model.tokenizer, NAMES, slot.preceding)
+        ids = answer_ids(model.tokenizer, names, slot.preceding)
         rests = [[*of_name, *slot.after] for of_name in ids]
         source = sources[i] if sources else ()
         before, after = causal.continuations(model, slot.before, rests, 4096, source)
@@ -48,21 +48,19 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
     monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 10 * model.config.vocab_size)  # ten positions
     slots, sources = slots_of(model)
-    answers = [[3, 50]] * len(slots)
-    slow = list(all_scores(model, slots, sources))
-    tries = likeliest.NameTries(model.tokenizer, NAMES)
+    names = NAMES[::2]
+    answers = [[3, 25]] * len(slots)
+    slow = list(all_scores(model, slots, sources, names))
+    tries = likeliest.NameTries(model.tokenizer, names)
     read = []
-    for room in (
-        reader.TABLE_BYTES,
-        1,
-    ):  # without room for anything but prompts, much is read again
+    for room in (reader.TABLE_BYTES, 1):  # of 1, for nothing but prompts: much is read again
         monkeypatch.setattr(reader, "TABLE_BYTES", room)
         name_rankings = likeliest.find_likeliest(
             model, slots, PROMPTS, tries, 7, sources=sources, answers=answers, on_reader=read.append
         )
         for rankings, scores in zip(name_rankings, slow, strict=True):
             for ranked, of_variant in zip(rankings, scores, strict=True):
-                order = ranking.best_indices(of_variant, len(NAMES))
+                order = ranking.best_indices(of_variant, len(names))
                 assert [i for i, _ in ranked.names] == order[:7].tolist()
                 ranked_scores = [score for _, score in ranked.names]
                 assert ranked_scores == pytest.approx(of_variant[order[:7]], abs=1e-4)
@@ -73,7 +71,7 @@ def test_the_search_ranks_as_scoring_every_name_does(arch, tiny_model, monkeypat
         assert len(roomy.states.free) == roomy.states.capacity  # all is given back
 
 
-@pytest.mark.parametrize("arch", ["gpt2", "llama", "t5"])
+@pytest.mark.parametrize("arch", ["gpt2", "t5"])
 def test_float32_decides_what_bfloat16_cannot(arch, tiny_model):
     kind = "seq2seq" if arch == "t5" else "causal"
     exact, half = (
