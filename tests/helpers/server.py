@@ -15,6 +15,7 @@ from medprobe.core.params import EngineParams
 from medprobe.engine import load
 
 Body = dict[str, Any]
+Memory = dict[tuple[Path | int, ...], torch.Tensor]
 
 
 class TinyServer:
@@ -26,9 +27,13 @@ class TinyServer:
         refuses: A text; requests about it are refused. Empty: none.
         top: The most tokens in `top_logprobs`.
         batch: How many rows are computed at once.
+        memory: The numbers of texts that it has read; None computes them each time.
     """
 
-    def __init__(self, folder: Path, fault: str = "", failures: int = 0) -> None:
+    def __init__(
+        self, folder: Path, fault: str = "", failures: int = 0, memory: Memory | None = None
+    ) -> None:
+        self.folder, self.memory = folder, memory
         self.model = load.load(folder, "causal", EngineParams(device="cpu"))
         self.fault, self.failures = fault, failures
         self.refuses, self.top, self.batch = "", 20, 1
@@ -65,6 +70,14 @@ class TinyServer:
         return list(tokenizer(body["prompt"])["input_ids"])
 
     def _log_probs(self, ids: list[int]) -> torch.Tensor:
+        if self.memory is None:
+            return self._compute(ids)
+        key = (self.folder, *ids)
+        if key not in self.memory:
+            self.memory[key] = self._compute(ids)
+        return self.memory[key]
+
+    def _compute(self, ids: list[int]) -> torch.Tensor:
         with self.lock, torch.inference_mode():
             logits = self.model.model(torch.tensor([ids] * self.batch)).logits
             return logits[0].float().log_softmax(-1)
@@ -163,14 +176,17 @@ class _Handler(Quiet):
 
 
 @contextmanager
-def serving(folder: Path, fault: str = "", failures: int = 0) -> Iterator[tuple[str, TinyServer]]:
+def serving(
+    folder: Path, fault: str = "", failures: int = 0, memory: Memory | None = None
+) -> Iterator[tuple[str, TinyServer]]:
     """Serve a checkpoint as the model `tiny`; yields the URL and what answers.
 
     Args:
         folder: A causal checkpoint.
         fault: `leaves out`, `zeros`, `other tokens`, `429`, `500`, `401`, `half`, `hangs`, or none.
         failures: How many requests fail, with the last five.
+        memory: See `TinyServer`.
     """
-    served = TinyServer(folder, fault, failures)
+    served = TinyServer(folder, fault, failures, memory)
     with listening(type("Handler", (_Handler,), {"served": served})) as url:
         yield url, served

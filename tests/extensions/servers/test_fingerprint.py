@@ -48,9 +48,9 @@ benchmarks: {table: {facts: {}}}
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A checkpoint, and 20 others of its architecture."""
+    """A checkpoint, and four others of its architecture."""
     folder = tmp_path_factory.mktemp("checkpoints")
-    return [tiny.model("gpt2", folder / str(seed), seed) for seed in range(21)]
+    return [tiny.model("gpt2", folder / str(seed), seed) for seed in range(5)]
 
 
 def client(url: str) -> Client:
@@ -85,7 +85,7 @@ def test_restarts_threads_and_batch_sizes_change_no_answer(checkpoints: list[Pat
     with threads(1):
         old = taken(checkpoints[0])
     assert len(old.answers) == 32 and all(old.answers)
-    for count, batch in ((1, 1), (2, 1), (1, 7), (2, 32)):
+    for count, batch in ((2, 1), (1, 7)):
         with threads(count):
             new = taken(checkpoints[0], batch)
         assert count_differing(old, new) == 0

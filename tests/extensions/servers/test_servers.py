@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Event
 
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import probing, tiny
-from helpers.server import Quiet, listening, serving
+from helpers import server as servers
+from helpers.server import Quiet, listening
 from medprobe.backends import PLUGIN_MODEL, PluginModel, finder, read_plugin_model
 from medprobe.core import places
 from medprobe.core.errors import BadInput, without_quotes
@@ -47,6 +49,7 @@ score: {}
 track: {}
 """
 ENGINE = EngineParams(device="cpu")
+serving = partial(servers.serving, memory={})  # each text is computed once
 NAMES = probing.NAMES[3:7]
 WORDINGS = [("Is it [1] or [2]?", "x", "z")]  # letters that no other token begins with
 TEMPLATE = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
