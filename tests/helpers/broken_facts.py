@@ -185,7 +185,8 @@ FILES: Final[Cases] = {
         "names_to_be_whole",
     ),
     "prompts of the next row": stops(
-        table(FACTS_FILE, shifted("prompt")), "prompts_to_name_their_subject"
+        table(FACTS_FILE, shifted("prompt")),
+        *("compound_columns_to_be_unique", "prompts_to_name_their_subject"),
     ),
     "a misspelt column of aliases": refused(rows(FACTS_FILE, put(alias="gout")), "facts.csv"),
     "prompts negated": warns(

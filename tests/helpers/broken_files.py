@@ -16,7 +16,7 @@ import pandas as pd
 import yaml
 
 from helpers import ROOT
-from helpers.broken_tables import Case, Row, Tables, failing, verdict
+from helpers.broken_tables import Case, Row, Tables, failing, only, verdict
 from medprobe import benchmarks
 from medprobe.core.errors import BadInput
 from medprobe.core.places import EXPECTATIONS
@@ -50,17 +50,18 @@ def build(builder: str) -> tuple[list[suites.Suite], Tables]:
 
 
 def find_in_files(builder: str, data: Path, case: Case) -> None:
-    """Fail unless the builder refuses the damaged files, or its suites find the damage."""
+    """Fail unless the builder refuses the damaged files, or a case's checks find the damage."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         shutil.copytree(data, "data")
         case.damage(Path("data"))
         try:
-            found = failing(*build(builder))
+            loaded, tables = build(builder)
+            found = failing([only(suite, case.types) for suite in loaded], tables)
         except BadInput as error:
             file = Path(str(error).split(":")[0].split(",")[0]).name
             assert (case.verdict, case.checks) == ("refused", (file,)), error
             return
-    assert {f"expect_{check}" for check in case.checks} <= {check["type"] for check in found}
+    assert case.types <= {check["type"] for check in found}
     assert verdict(found) == case.verdict
 
 

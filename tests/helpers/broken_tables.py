@@ -35,6 +35,11 @@ class Case(NamedTuple):
     verdict: str
     says: str = ""
 
+    @property
+    def types(self) -> set[str]:
+        """The names of its checks."""
+        return {f"expect_{check}" for check in self.checks}
+
 
 Cases = dict[str, Case]  # by what is broken
 
@@ -61,11 +66,10 @@ def failing(loaded: Iterable[Suite], tables: Tables) -> list[dict[str, Any]]:
 
 def find_in_tables(loaded: Iterable[Suite], tables: Tables, case: Case) -> None:
     """Fail unless the expectations of a case, and they alone are asked, find the damage."""
-    types = {f"expect_{check}" for check in case.checks}
     broken = {name: rows.reset_index(drop=True).copy() for name, rows in tables.items()}
     case.damage(broken)
-    found = failing([_only(suite, types) for suite in loaded], broken)
-    assert {check["type"] for check in found} == types
+    found = failing([only(suite, case.types) for suite in loaded], broken)
+    assert {check["type"] for check in found} == case.types
     assert verdict(found) == case.verdict
     said = {row.get("fault") for check in found for row in check["examples"]}
     assert {case.says} - {""} <= said, said
@@ -77,7 +81,8 @@ def verdict(checks: Iterable[dict[str, Any]]) -> str:
     return "stopped" if "critical" in severities else "warned" if severities else "passed"
 
 
-def _only(suite: Suite, types: set[str]) -> Suite:
+def only(suite: Suite, types: set[str]) -> Suite:
+    """A suite with these checks alone."""
     numbers = [n for n, entry in enumerate(suite.entries) if entry.type in types]
     return with_fields(
         suite,

@@ -139,6 +139,6 @@ FILES: Final[Cases] = {
 ODD: Final[dict[str, Damage]] = {
     "an empty dev split": text(f"{CD1}/dev.jsonl", lambda content: ""),
     "a byte order mark and CRLF": text(
-        TRIPLES, lambda content: "\ufeff" + content.replace("\n", "\r\n")
+        TRIPLES, lambda content: content and "\ufeff" + content.replace("\n", "\r\n")
     ),
 }
