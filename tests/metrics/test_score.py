@@ -39,7 +39,6 @@ from medprobe.metrics.results import (
     is_compared,
     main_results,
     main_variants,
-    sweep,
     write_scores,
 )
 from medprobe.metrics.significance import MAIN, SIGNIFICANCE, read_tests
@@ -367,12 +366,6 @@ def test_the_variant_of_a_main_result_is_that_of_most_queries() -> None:
     table = rows(("m", "xfactr:order", 0.9, 10), ("m", "xfactr:confidence", 0.1, 12))
     assert choose(table) == {"m": "xfactr:confidence"}
     assert main_variants(table) == {("m", "xfactr:confidence")}
-
-
-def test_a_sweep_is_recognised_by_its_name() -> None:
-    assert sweep("contrastive:step-50") == ("step", 50)
-    assert sweep("contrastive:original") is None
-    assert sweep("contrastive") is None
 
 
 def test_scores_are_the_same_wherever_they_are_made() -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from medprobe import metrics
 from medprobe.core.places import ABOUT
 from medprobe.core.tables import BASELINE, Metadata
-from medprobe.metrics.results import is_control, select_main, sweep
+from medprobe.metrics.results import is_control, is_swept, select_main
 from medprobe.metrics.shuffled import is_shuffled, original_variant
 
 CONTROLS: Final = "controls"  # the family of tests against controls
@@ -32,7 +32,7 @@ def controls(control: System, system: System) -> bool:
     True
     """
     (model, method), (controlled_model, controlled) = control, system
-    if controlled_model == BASELINE or is_control(controlled) or sweep(controlled):
+    if controlled_model == BASELINE or is_control(controlled) or is_swept(controlled):
         return False
     if control == (BASELINE, CHANCE):
         return True
@@ -54,7 +54,7 @@ def compared(a: System, b: System) -> str | None:
     (None, None)
     """
     (model, method), (other, another) = a, b
-    if BASELINE in (model, other) or any(sweep(x) or is_control(x) for x in (method, another)):
+    if BASELINE in (model, other) or any(is_swept(x) or is_control(x) for x in (method, another)):
         return None
     if method == another:
         return f"under {method}"

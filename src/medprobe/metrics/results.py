@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import nan
 from pathlib import Path
@@ -34,6 +33,7 @@ from medprobe.core.tables import (
     read_refusal,
     result_names,
 )
+from medprobe.core.variants import swept_settings
 from medprobe.metrics import Evaluated, Scores, Scoring, catalog
 from medprobe.metrics.shuffled import TESTS, compare_with_others, is_shuffled, original_variant
 from medprobe.metrics.summary import add_scores
@@ -51,7 +51,6 @@ COMPARISON: Final = [
     "n",
     "std",  # over replicates: sentence sets, seeds
 ]
-SETTING: Final = re.compile(r"([^\d-][^-]*(?:-[^\d-][^-]*)*)-(\d[\d.]*)(?:-|$)")  # of a sweep
 PREDICTIONS: Final = "predictions"  # what scoring counts
 CONTROLS: Final = {  # variants that know nothing, in words; and `shuffled`
     "copy": "copying the context's names",
@@ -296,29 +295,13 @@ def select_main(rows: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
     return select(rows, metric=primary_metric(rows, metadata), subset=subset)
 
 
-def sweep(method: str) -> tuple[str, float] | None:
-    """What a variant sweeps over, and where: `contrastive:step-50` is `("step", 50.0)`.
+def is_swept(method: str) -> bool:
+    """Is it a setting of a sweep?
 
-    >>> sweep("contrastive:mask-ratio-0.3"), sweep("contrastive:original")
-    (('mask-ratio', 0.3), None)
+    >>> is_swept("contrastive:step-50"), is_swept("contrastive:original")
+    (True, False)
     """
-    name, _, number = method.partition(":")[2].rpartition("-")
-    try:
-        return (name, float(number)) if name else None
-    except ValueError:
-        return None
-
-
-def swept_settings(method: str) -> dict[str, float]:
-    """All settings of a sweep's variant by name, in its order; none of another variant.
-
-    >>> swept_settings("contrastive:mask_ratio-0.1-step-20"), swept_settings("contrastive:original")
-    ({'mask_ratio': 0.1, 'step': 20.0}, {})
-    """
-    if sweep(method) is None:
-        return {}
-    pairs = SETTING.findall(method.partition(":")[2])
-    return {name: float(value) for name, value in pairs}
+    return not is_compared(method.partition(":")[2])
 
 
 def is_compared(variant: str) -> bool:
@@ -327,7 +310,7 @@ def is_compared(variant: str) -> bool:
     >>> is_compared("original"), is_compared("step-50")
     (True, False)
     """
-    return sweep(f":{variant}") is None
+    return not swept_settings(variant)
 
 
 def is_control(method: str) -> bool:
@@ -344,7 +327,7 @@ def is_control(method: str) -> bool:
 
 def without_sweeps(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of methods' main variants and named ones, without the settings of sweeps."""
-    return rows[rows["method"].map(sweep).isna()]
+    return rows[~rows["method"].map(is_swept).astype(bool)]
 
 
 def without_controls(rows: pd.DataFrame) -> pd.DataFrame:
@@ -393,7 +376,7 @@ def main_variants(rows: pd.DataFrame) -> set[tuple[str, str]]:
     best: dict[tuple[str, str], tuple[bool, float, str]] = {}
     for (model, name), size in sizes.items():
         method, _, variant = str(name).partition(":")
-        is_other = variant in OTHER_NAMES or is_control(str(name)) or sweep(str(name)) is not None
+        is_other = variant in OTHER_NAMES or is_control(str(name)) or is_swept(str(name))
         key = (is_other, -float(size), str(name))
         best[str(model), method] = min(best.get((str(model), method), key), key)
     return {(model, name) for (model, _), (_, _, name) in best.items()}

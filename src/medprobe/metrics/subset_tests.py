@@ -14,7 +14,7 @@ from scipy.special import stdtr, stdtrit
 
 from medprobe import metrics
 from medprobe.core.tables import BASELINE
-from medprobe.metrics.results import sweep
+from medprobe.metrics.results import is_swept
 
 FAMILY: Final = "subsets"
 
@@ -30,7 +30,7 @@ def subset_tests(
     for (model, method), table in sorted(systems.items()):
         present = {*table["subset"]}
         for first, second in contrasts:
-            if {first, second} <= present and not (sweep(method) or model == BASELINE):
+            if {first, second} <= present and not (is_swept(method) or model == BASELINE):
                 a, b = (table[table["subset"] == subset] for subset in (first, second))
                 subset = f"{first} - {second}"
                 keys = {"subset": subset, "relation": "macro", "family": FAMILY}

@@ -7,6 +7,7 @@ it, as in `hard/acc_at_1`.
 import pandas as pd
 
 from medprobe.core.tables import Metadata
+from medprobe.core.variants import curve
 from medprobe.metrics import catalog
 from medprobe.metrics.results import (
     main_variants,
@@ -14,7 +15,6 @@ from medprobe.metrics.results import (
     select,
     select_main,
     subsets,
-    sweep,
 )
 
 
@@ -54,10 +54,10 @@ def by_step(rows: pd.DataFrame, metadata: Metadata) -> dict[str, list[tuple[int,
     series: dict[str, list[tuple[int, float]]] = {}
     if len(means):
         for row in select(means, metric=primary_metric(means, metadata)).to_dict("records"):
-            setting = sweep(row["method"])
-            if setting and setting[1] == int(setting[1]):
-                name = legal(f"series/by {setting[0]}/{row['subset']}")
-                series.setdefault(name, []).append((int(setting[1]), row["value"]))
+            point = curve(row["method"].partition(":")[2])
+            if point and point[1].is_integer():
+                name = legal(f"series/by {point[0]}/{row['subset']}")
+                series.setdefault(name, []).append((int(point[1]), row["value"]))
     return {name: sorted(steps) for name, steps in series.items()}
 
 

@@ -31,13 +31,13 @@ from medprobe.core.tables import (
     result_names,
     whole_table,
 )
+from medprobe.core.variants import swept_settings
 from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
     cached,
     primary_metric,
     scores_key,
-    swept_settings,
     to_rows,
 )
 from medprobe.report.benchmark_numbers import of_run
@@ -215,7 +215,7 @@ def _parts(
     for predictions in read_predictions(path):
         for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
             about = {"variant": variant or "default", "replicate": replicate}
-            varied = swept_settings(f":{variant}")  # so that runs can be drawn over them
+            varied = swept_settings(variant)  # so that runs can be drawn over them
             scores = scorer.score(rows, tables, quick) if replicate else variant_scores
             own = {name: scores[name] for name in scores if name == about["variant"]}
             numbers = headlines(_rows(path, own), metadata, edges=False)

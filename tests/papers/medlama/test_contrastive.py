@@ -19,8 +19,8 @@ from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import BenchmarkTables
+from medprobe.core.variants import swept_settings
 from medprobe.engine.load import load
-from medprobe.metrics.results import sweep
 from medprobe.papers.medlama.methods.contrastive import Contrastive
 from medprobe.papers.medlama.rewired import REWIRED, Pass
 
@@ -199,7 +199,7 @@ def test_sweeps_are_variants_by_their_values(prober: Any) -> None:
         for variant in variants:
             assert predictions(table, query["query_id"], variant) == expected
     rate = method.predict(probing.task(QUERIES, CANDIDATES, 3), cells[1])["variant"].iloc[0]
-    assert sweep(f"contrastive:{rate}") == ("learning_rate", 0.00001)
+    assert swept_settings(rate) == {"learning_rate": 0.00001}
     assert prober(sets=("wiki-0",)).passes() == [Pass()]
 
 

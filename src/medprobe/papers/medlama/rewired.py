@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
+from medprobe.core.variants import swept_variant
 
 REWIRED: Final = Path("outputs/rewired")  # a folder for each model, in it one for each rewiring
 LOSSES: Final = Path("outputs/losses")  # by step, for `dvc plots`
@@ -42,8 +42,8 @@ class Pass:
         """
         if not self.set:
             return ORIGINAL
-        swept = [f"{self.setting}-{plain_number(self.value)}"] if self.setting else []
-        return "-".join([*swept, *([f"step-{self.step}"] if self.step else [])])
+        settings: dict[str, str | float] = {self.setting: self.value} if self.setting else {}
+        return swept_variant(settings | ({"step": self.step} if self.step else {}))
 
     def __str__(self) -> str:
         """The folder below the model's.
@@ -53,15 +53,6 @@ class Pass:
         """
         swept = f"+{self.setting}-{self.value}" if self.setting else ""
         return (self.set or ORIGINAL) + swept + (f"/step-{self.step}" if self.step else "")
-
-
-def plain_number(number: str | float) -> str:
-    """A number without an exponent, such as 0.00002 for 2e-05.
-
-    >>> plain_number("2e-05"), plain_number(12)
-    ('0.00002', '12')
-    """
-    return np.format_float_positional(float(number), trim="-")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:

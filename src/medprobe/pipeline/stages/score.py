@@ -17,6 +17,7 @@ from medprobe.core.params import Params
 from medprobe.core.parts import record_used
 from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import BASELINE, BenchmarkTables, Metadata, count_rows, result_names
+from medprobe.core.variants import curve
 from medprobe.metrics import Evaluated, Scores, Scoring
 from medprobe.metrics.baselines import baselines_part, letters_values, score_baselines
 from medprobe.metrics.letters import letters_part
@@ -36,7 +37,6 @@ from medprobe.metrics.results import (
     select,
     select_main,
     select_systems,
-    sweep,
     to_rows,
     write_evaluated,
 )
@@ -254,9 +254,9 @@ def _tabulate_sweeps(values: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """
     lines: dict[str, list[tuple[float, float]]] = {}
     for row in values.itertuples():
-        if swept := sweep(row.method):
-            setting, step = swept
-            method = row.method.partition(":")[0]
+        method, _, variant = row.method.partition(":")
+        if point := curve(variant):
+            setting, step = point
             name = "-".join((row.benchmark, row.model, method, setting))
             lines.setdefault(name, []).append((step, row.value))
     lines = lines or {NO_SWEEPS: []}

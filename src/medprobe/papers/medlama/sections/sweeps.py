@@ -7,13 +7,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from medprobe.core.tables import Metadata
+from medprobe.core.variants import curve, swept_settings
 from medprobe.metrics import catalog
 from medprobe.metrics.results import (
     primary_metric,
     select,
     subsets,
-    sweep,
-    swept_settings,
 )
 from medprobe.metrics.summary import MEANS
 from medprobe.papers.medlama.rewired import LOSSES, ORIGINAL, READ, REWIRED, Pass
@@ -83,9 +82,9 @@ def draw(rows: pd.DataFrame, metadata: Metadata, models: Sequence[str] = ()) -> 
 def _sweeps(rows: pd.DataFrame) -> list[tuple[str, str]]:
     """Methods, and what variants of theirs sweep over, other settings aside."""
     swept = {
-        (method.partition(":")[0], *settings)
-        for method in rows["method"].unique()
-        if len(settings := swept_settings(method)) == 1
+        (method, *settings)
+        for method, _, variant in (name.partition(":") for name in rows["method"].unique())
+        if len(settings := swept_settings(variant)) == 1
     }
     return sorted((method, name) for method, name in swept)
 
@@ -126,10 +125,11 @@ def _by_step(rows: pd.DataFrame) -> list[Drawing]:
     """Draw for each model and setting one line per value over a second setting, the steps."""
     points = []
     for row in rows.to_dict("records"):
-        settings = [*swept_settings(row["method"]).items()]
+        method, _, variant = row["method"].partition(":")
+        settings = [*swept_settings(variant).items()]
         if len(settings) == 2:
             (setting, number), (by, at) = settings
-            name = {"name": row["method"].partition(":")[0], "setting": _words(setting)}
+            name = {"name": method, "setting": _words(setting)}
             points.append(row | name | {"number": number, "by": by, "at": at})
     if not points:
         return []
@@ -172,8 +172,11 @@ def _with_bands(points: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 def _points(rows: pd.DataFrame, method: str, name: str) -> pd.DataFrame:
     """Select the rows of a sweep, with the place `at` of each."""
-    of_method = [variant for variant in rows["method"].unique() if variant.startswith(f"{method}:")]
-    places = {variant: at[1] for variant in of_method if (at := sweep(variant)) and at[0] == name}
+    places = {}
+    for system in rows["method"].unique():
+        base, _, variant = system.partition(":")
+        if base == method and (point := curve(variant)) and point[0] == name:
+            places[system] = point[1]
     if name == STEP:
         places[f"{method}:{START}"] = 0.0
     return rows.assign(at=rows["method"].map(places)).dropna(subset="at")
