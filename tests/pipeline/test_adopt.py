@@ -109,7 +109,8 @@ def test_a_table_adopts_what_its_numbers_need(params_path: Path) -> None:
 @pytest.mark.parametrize("table", ["3", "figure 1"])
 def test_a_table_without_numbers_is_refused_with_the_list(params_path: Path, table: str) -> None:
     with pytest.raises(
-        BadInput, match=f"nothing measures .*{table} of made_up; choose one of table 1, table 2"
+        BadInput,
+        match=f"nothing measures .*{table} of made_up alone; choose one of table 1, table 2",
     ):
         adopt("made_up", table, params_path)
 

@@ -97,8 +97,10 @@ def _find(name: str, table: str) -> Paper:
         if found.rows or found.repeats or found.models
     ]
     if table not in tables:
-        problem = f"nothing measures {place(table)} of {name}"
-        raise BadInput("adopt", problem, f"choose one of {', '.join(map(place, tables))}")
+        problem = f"nothing measures {place(table)} of {name} alone"
+        tables.sort(key=lambda number: (not number.isdigit(), len(number), number))
+        remedy = f"choose one of {', '.join(map(place, tables))}, or adopt the whole paper"
+        raise BadInput("adopt", problem, remedy)
     return _only(paper, table)
 
 

@@ -77,7 +77,8 @@ class Index:
         """
         if size > (documents := self.description["documents"]):
             problem = f"{documents:,} documents, from which {size:,} cannot be drawn"
-            raise BadInput(self.description["path"], problem, "correct the resource's sample")
+            remedy = f"set the resource's sample to {documents} or fewer, or leave it out"
+            raise BadInput(self.description["path"], problem, remedy)
         table = self._table("ids").collect()
         keys = (
             (_digest(f"{seed}|{name}"), name, number)
