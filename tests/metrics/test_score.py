@@ -67,6 +67,13 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_parts: Path)
     shutil.copytree(scored_parts, PARTS)
 
 
+def drop_variants() -> None:
+    """Leave the main variant alone, whose scores are not stored."""
+    shutil.rmtree(PARTS)
+    for path in PREDICTIONS.rglob("*.parquet"):
+        write_predictions(read_table(path, []).query("variant == ''"), path, "accuracy")
+
+
 def test_a_file_a_model_and_method() -> None:
     score(PARAMS)
     variants = json.loads(SCORES.read_text())["made_up"]
@@ -95,7 +102,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 def test_what_was_scored_for_a_run_is_not_scored_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as its predictions and the rules of scoring are the same."""
-    shutil.rmtree(PARTS)
+    drop_variants()
     scored = []
 
     def counted(path: Path, folder: Path, scoring: Scoring) -> Evaluated:
@@ -207,9 +214,7 @@ def test_a_sweep_is_a_line_to_plot() -> None:
 
 
 def test_without_a_sweep_the_folder_has_a_file_which_git_keeps() -> None:
-    write_predictions(read_table(TABLE, []).query("variant == ''"), TABLE, "accuracy")
-    other = PREDICTIONS / "untaught/contrastive/made_up.parquet"
-    write_predictions(read_table(other, []).query("variant == ''"), other, "accuracy")
+    drop_variants()
     score(PARAMS)
     assert [path.read_text() for path in SWEEPS.iterdir()] == ["step,value\n"]
 
@@ -371,7 +376,7 @@ def test_the_variant_of_a_main_result_is_that_of_most_queries() -> None:
 def test_scores_are_the_same_wherever_they_are_made() -> None:
     tables = []
     for executor in (in_this_process, from_copies):
-        shutil.rmtree(PARTS)
+        drop_variants()
         score(PARAMS, executor)
         tables.append(read_tests())
     pd.testing.assert_frame_equal(*tables, check_exact=True)

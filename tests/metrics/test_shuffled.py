@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.controls import compare_with_controls
@@ -75,6 +75,7 @@ RUNS = st.lists(
 )
 
 
+@settings(settings.get_profile("few"))
 @given(RUNS, st.integers(1, 4))
 def test_each_list_is_scored_with_the_answers_to_all_other_subjects(runs, length) -> None:
     """Against a loop over pairs of queries."""
@@ -258,7 +259,7 @@ def test_prompts_asked_about_other_answers_show_what_is_known() -> None:
     """A tenth of sixty facts is found, and what is as often right of other queries is not."""
 
     def found(known: float) -> float:
-        tests = [compare_with_others(*asked(known, seed), SCORING) for seed in range(60)]
+        tests = [compare_with_others(*asked(known, seed), SCORING) for seed in range(30)]
         return float(np.mean([test["p"].iloc[0] < 0.05 for test in tests]))
 
     assert found(0.02) < 0.1

@@ -92,13 +92,13 @@ def test_only_main_results_controls_and_letters_are_claimed() -> None:
     assert not table[["method_a", "method_b"]].isin(["y:step-50"]).any(axis=None)
 
 
-def test_of_a_hundred_variants_none_makes_a_main_result_less_significant() -> None:
+def test_of_many_variants_none_makes_a_main_result_less_significant() -> None:
     draw = np.random.default_rng(0)
     main = {
         ("a", "x"): system([*(draw.random(60) < 0.6).astype(float)]),
         ("b", "x"): system([*(draw.random(60) < 0.2).astype(float)]),
     }
-    many = {("a", f"x:{number}"): main["a", "x"] for number in range(100)}
+    many = {("a", f"x:{number}"): main["a", "x"] for number in range(12)}
     few, more = (of(compare(systems), MAIN) for systems in (main, main | many))
     assert few["p_holm"].tolist() == more["p_holm"].tolist()
 
@@ -175,11 +175,11 @@ def test_a_system_is_compared_with_itself_on_two_subsets() -> None:
 def test_pairs_of_equal_models_seldom_differ_in_any_test_of_a_benchmark() -> None:
     """Six models that know as much: in at most one project of twenty anything is claimed."""
     wrong = 0
-    for seed in range(60):
+    for seed in range(30):
         draw = np.random.default_rng(seed)
         chance = draw.random(80) / 2
         systems = {
             (model, "x"): system([*(draw.random(80) < chance).astype(float)]) for model in "abcdef"
         }
         wrong += bool((of(compare(systems), MAIN)["p_holm"] < 0.05).any())
-    assert len([*combinations("abcdef", 2)]) == 15 and wrong <= 6
+    assert len([*combinations("abcdef", 2)]) == 15 and wrong <= 3
