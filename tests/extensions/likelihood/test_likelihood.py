@@ -19,9 +19,9 @@ from medprobe.metrics.shuffled import draw_others
 NAMES = [name for name in probing.NAMES if not name.endswith(")")]
 
 
-def method(folder, budget=8192, **settings):
+def method(folder, **settings):
     chosen = Likelihood.Settings(**{"shortlist": 0, "per_token": True, "lists": True, **settings})
-    return Likelihood(folder, chosen, EngineParams(token_budget=budget), 0)
+    return Likelihood(folder, chosen, EngineParams(), 0)
 
 
 def table(scores, k):
@@ -128,7 +128,7 @@ def test_seq2seq_equals_the_loss_on_every_target(arch, tiny_model):
 
 @pytest.mark.parametrize(
     ("arch", "scope"),
-    [("bert", "prompt"), ("roberta", "prompt"), *((a, "answer") for a in probing.MASKED)],
+    [("bert", "prompt"), *((a, "answer") for a in probing.MASKED)],
 )
 def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
     queries = probing.queries(probing.PROMPTS[:2])
@@ -139,15 +139,6 @@ def test_masked_equals_masking_every_token_alone(arch, scope, tiny_model):
         drop=True
     )  # behind them what equals the last
     probing.same(ranked, table(slow_masked(tiny_model(arch), queries, scope), 5))
-
-
-@pytest.mark.parametrize("arch", ["gpt2", "t5", "bart", "bert"])
-def test_batch_size_and_order_do_not_matter(arch, tiny_model):
-    queries = probing.queries(probing.PROMPTS[:2])
-    once = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(NAMES), 5), "")
-    candidates = probing.candidates(NAMES[::-1])
-    other = method(tiny_model(arch), budget=1).predict(probing.task(queries, candidates, 5), "")
-    probing.same(other, once)
 
 
 @pytest.mark.parametrize("arch", ["gpt2", "t5"])
