@@ -6,6 +6,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -16,8 +17,13 @@ BEGIN: Final = "<!-- drawing:"
 END: Final = "<!-- end of the drawing -->"
 
 
-def imports() -> Iterator[tuple[str, str]]:
-    """Yield `(module, module it imports)` of the package, imports inside functions too."""
+@cache
+def imports() -> tuple[tuple[str, str], ...]:
+    """Each `(module, module it imports)` of the package, imports inside functions too."""
+    return tuple(_read_imports())
+
+
+def _read_imports() -> Iterator[tuple[str, str]]:
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
         module = ".".join(parts).removesuffix(".__init__")

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,22 @@ def is_named(path: str, block: str) -> bool:
     return any(path == name or path.startswith(f"{name}/") for name in named(block))
 
 
+@cache
+def graph() -> dict[str, set[str]]:
+    """What each module imports."""
+    targets: dict[str, set[str]] = {}
+    for module, target in imports():
+        targets.setdefault(module, set()).add(target)
+    return targets
+
+
 def imported(*roots: str) -> set[str]:
     """The modules that these import, also inside functions, themselves included."""
-    graph: dict[str, set[str]] = {}
-    for module, target in imports():
-        graph.setdefault(module, set()).add(target)
     found, queue = set[str](), [*roots]
     while queue:
         if (module := queue.pop()) not in found:
             found.add(module)
-            queue += graph.get(module, ())
+            queue += graph().get(module, ())
     return found
 
 
