@@ -9,21 +9,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 USES_HYPOTHESIS = re.compile(r"^from (hypothesis|helpers\.reader_tests) import ", re.MULTILINE)
 STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
-# Files of whole projects, of the documents' commands and of the browser: `make test-all`. Tests of
-# the finished project are of it, too.
+# Files of whole projects, of the documents' commands, of the browser and of another's server: `make
+# test-all`. Tests of the finished project are of it, too.
 FULL = {
     *("test_browser", "test_document_commands", "test_diskne_pipeline", "test_edits"),
     *("test_faults", "test_gate_command", "test_init", "test_install", "test_privacy"),
-    *("test_real_data", "test_served_project", "test_stage_checks", "test_taken_out"),
+    *("test_real_data", "test_served_project", "test_taken_out", "test_transformers_serve"),
     *("test_tutorial", "test_workflow"),
 }
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.
 COSTLY = (
     *("test_document_commands", "test_real_data", "test_pipeline", "test_taken_out"),
-    *("test_edits", "test_served_project"),
-    *("test_diskne_pipeline", "test_plugins", "test_privacy", "test_tracking", "test_broken"),
-    *("test_browser", "test_truth", "test_faults", "test_init", "test_workflow"),
+    *("test_edits", "test_served_project", "test_diskne_pipeline", "test_plugins"),
+    *("test_privacy", "test_browser", "test_faults", "test_init", "test_workflow"),
+    *("test_dvc_yaml", "test_tracking", "test_broken", "test_ahead", "test_score"),
+    *("test_likeliest", "test_servers", "test_fingerprint", "test_answering", "test_load"),
 )
 SLOW_FILES = {"test_medlama_tracking", "test_store", "test_tracking"}
 

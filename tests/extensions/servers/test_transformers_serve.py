@@ -18,7 +18,6 @@ from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.stages.fetch_server import LACKS, fetch_server
 from medprobe.pipeline.probing import prepare
 
-pytestmark = pytest.mark.slow
 TEMPLATE = (
     "{% for m in messages %}{{ m.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}{{ bos_token }}{% endif %}"
