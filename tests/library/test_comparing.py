@@ -24,8 +24,8 @@ PROMPTS = {"treats": "[X] treats [Y] .", "causes": "[X] causes [Y] ."}
 
 @pytest.fixture(scope="module")
 def results(tiny_model: FolderOf) -> list[medprobe.ProbeResult]:
-    models = [medprobe.load(str(tiny_model(arch))) for arch in ("bert", "gpt2")]
-    methods = ("mask_average", "likelihood")
+    models = [medprobe.load(str(tiny_model(arch))) for arch in ("bert", "bart")]
+    methods = ("mask_average", "generative")
     return [
         medprobe.probe(model, FACTS, method, prompts=PROMPTS)
         for model, method in zip(models, methods, strict=True)
@@ -67,7 +67,7 @@ def test_run_compares_two_models_and_says_what_the_facts_can_show(
 ) -> None:
     FACTS.to_csv("facts.csv", index=False)
     pd.Series(PROMPTS, name="template").rename_axis("relation").to_csv("prompts.csv")
-    models = [str(tiny_model(arch)) for arch in ("bert", "gpt2")]
+    models = [str(tiny_model(arch)) for arch in ("bert", "roberta")]
     command = ["run", *models, "--benchmark", "facts.csv", "--prompts", "prompts.csv"]
     printed = CliRunner().invoke(main, command)
     assert printed.exit_code == 0, printed.output
