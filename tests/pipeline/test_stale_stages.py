@@ -193,3 +193,16 @@ def test_a_stage_that_cannot_run_keeps_what_it_made(absent: Callable[[], object]
     with pytest.raises(BadInput, match=r"(facts|code): is not here, and (build|train) has to read"):
         find_stale_stages(tidy=True)
     assert Path("built").is_file() and Path("trained").is_file()
+
+
+@pytest.mark.parametrize("absent", SOURCES.values(), ids=SOURCES)
+def test_a_new_stage_that_cannot_run_is_said_before_others_work(
+    absent: Callable[[], object],
+) -> None:
+    absent()
+    Path("built").unlink()
+    Path("trained").unlink()
+    Path("dvc.lock").unlink()
+    with pytest.raises(BadInput, match=r"is not here, and .* has to read it; .* `medprobe doctor`"):
+        find_stale_stages(tidy=True)
+    assert "probe" in find_stale_stages()  # `medprobe plan` lists them nevertheless

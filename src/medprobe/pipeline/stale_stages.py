@@ -179,11 +179,18 @@ def _is_otherwise_unchanged(stage: Any) -> bool:
 
 
 def _check_lost(lacking: Mapping[Any, str], status: Mapping[str, Any], kept: set[str]) -> None:
-    """Refuse to run a stage that cannot run: DVC would first delete the outputs that it has."""
+    """Refuse to begin where a stage cannot run: others would work for hours until DVC says so.
+
+    DVC would first delete the outputs that the stage has.
+    """
     for stage, source in lacking.items():
         name = stage.addressing
-        if name in status and name not in kept and any(out.exists for out in stage.outs):
-            remedy = "bring it, by `dvc pull` where DVC pins it, or take back what changed"
+        if stage.cmd and name in status and name not in kept:
+            remedy = (
+                "bring it (`dvc pull` where DVC pins it); `medprobe doctor` lists what is missing"
+            )
+            if any(out.exists for out in stage.outs):
+                remedy = "bring it, by `dvc pull` where DVC pins it, or take back what changed"
             raise BadInput(source, f"is not here, and {name} has to read it", remedy)
     if any(name in status for name in kept):
         sources = ", ".join(
