@@ -12,7 +12,6 @@ import pandas as pd
 from helpers.broken_files import Damage, copy, put, rows, shifted, swap, table, text, with_more
 from helpers.broken_tables import (
     Cases,
-    Rule,
     Tables,
     add,
     edit,
@@ -103,11 +102,10 @@ def without_positives(splits: pd.DataFrame) -> "pd.Series[bool]":
     return TARGET(splits) & (splits["split"] == "train") & is_positive
 
 
-def some_of_training(step: int) -> Rule:
-    """All examples that train a target, but for one of so many."""
-    return lambda splits: (
-        (splits["split"] == "train") & (splits.groupby(["target", "split"]).cumcount() % step > 0)
-    )
+def half_of_training(splits: pd.DataFrame) -> "pd.Series[bool]":
+    """Every second example that trains the first target."""
+    number = splits.groupby(["target", "split"]).cumcount()
+    return TARGET(splits) & (splits["split"] == "train") & (number % 2 > 0)
 
 
 def never_right(examples: pd.DataFrame) -> Any:
@@ -228,7 +226,7 @@ TABLES: Final[Cases] = {
         remove("splits", without_positives), "targets_to_be_trained"
     ),
     "half of the examples that train are missing": stops(
-        remove("splits", some_of_training(2)), TRAINED
+        remove("splits", half_of_training), TRAINED
     ),
     "prompts without their premises": stops(
         replace(
