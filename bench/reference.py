@@ -21,7 +21,7 @@ from pydantic_core import to_jsonable_python
 from medprobe import benchmarks, methods
 from medprobe.core import params
 from medprobe.core.plugins import find_plugins, load_module
-from medprobe.extensions.servers.settings.servers import ServerParams
+from medprobe.core.servers import ServerParams
 from medprobe.papers.context.benchmarks.context.facts import Relation
 from medprobe.papers.context.documents import Resource
 from medprobe.papers.medlama.settings.rewire import RewireSettings

@@ -8,8 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -97,14 +95,6 @@ def test_plugins_are_found_by_name(home: Path, lab: Path) -> None:
     rankings = ["accuracy", "consistency", "expert", "gain", "ndcg"]
     assert metrics.scorers_of("accuracy") == rankings
     assert metrics.scorers_of("perplexity") == ["perplexity"]
-
-
-def test_a_method_completes_its_settings_by_a_section(home: Path) -> None:
-    [text] = re.findall(r"```python\n(from medprobe_plugins\..*?)```", EXTENDING, re.DOTALL)
-    names: dict[str, Any] = {"Method": methods.find("shortest_first")}
-    exec(text, names)
-    params = SimpleNamespace(model_extra={"limits": {"longest": 60}})
-    assert names["ShortestFirst"].complete({}, params) == {"longest": 60}
 
 
 def test_a_folder_without_a_project_has_no_plugins(home: Path) -> None:
@@ -297,7 +287,6 @@ def test_stages_of_plugins_run(tmp_path: Path, tiny_model: FolderOf) -> None:
         "gain": "lab==1.5, lab.metrics.gain",
         "lookup": BACKEND,
         "lab_lookup": "lab==1.5, lab.backends.lab_lookup",
-        "limits": "plugins/settings/limits.py",
     }
     assert {"backend lookup, can write"} < {row["checkpoint"] for row in doctor["models"]}
     assert not stale(works)

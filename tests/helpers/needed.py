@@ -5,12 +5,10 @@ from typing import Any, Final
 import yaml
 
 from medprobe import methods
-from medprobe.core.params import find_settings
 
 NEEDED: Final[dict[str, Any]] = {
     "seed": 1,
     "engine": {"precision": "float32"},
-    **{name: {} for name, settings in find_settings().items() if settings.required},
     **{name: {} for method in methods.list_names() for name in methods.find(method).PARAMS},
     "score": {},
     "track": {},

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from helpers import made_up_paper
 from medprobe.cli import main
 from medprobe.core.errors import BadInput
-from medprobe.core.params import find_settings, load_params
+from medprobe.core.params import load_params
 from medprobe.pipeline.adopt import adopt, difference, remarks
 
 OWN_PARAMS = """# mine
@@ -30,9 +30,6 @@ benchmarks:
 score: {bootstrap: 9}
 track: {text: false}
 """
-OWN_PARAMS += "".join(
-    f"{name}: {{}}\n" for name, known in find_settings().items() if known.required
-)
 
 
 @pytest.fixture

@@ -15,9 +15,8 @@ from medprobe import benchmarks
 from medprobe.core import places
 from medprobe.core.errors import NotAsked
 from medprobe.core.params import Params, load_params
+from medprobe.core.servers import REASONS, ServerParams, check_terms
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables, Metadata
-from medprobe.extensions.servers.server_params import ServerParams
-from medprobe.extensions.servers.settings.servers import REASONS, check_terms
 from medprobe.pipeline.stages.build import build
 from medprobe.sample.files import FORMS, are_invented
 from sample_project import readers

@@ -106,6 +106,13 @@ class PluginBackend(Backend):
         """Describe the model's origin, for the record of each result. Default: nothing."""
         return {}
 
+    @classmethod
+    def check(cls, folder: Path, *, once: bool = False) -> None:
+        """Raise BadInput where another model answers now. Default: it is always the same.
+
+        With `once`, do not ask again where it does not answer.
+        """
+
     @property
     def abilities(self) -> frozenset[Ability]:
         """What PLUGIN_MODEL says that it can do."""
@@ -144,6 +151,12 @@ def describe(folder: Path) -> dict[str, object]:
     """Return what a plugin's backend says of the origin of its model, for lineage; or nothing."""
     model = read_plugin_model(folder)
     return _find_plugin(model, folder).describe(folder) if model else {}
+
+
+def check(folder: Path, *, once: bool = False) -> None:
+    """Refuse a model behind a backend from outside that is not the one of its record."""
+    if model := read_plugin_model(folder):
+        _find_plugin(model, folder).check(folder, once=once)
 
 
 def _find_plugin(model: PluginModel, folder: Path) -> type[PluginBackend]:

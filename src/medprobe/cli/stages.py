@@ -57,7 +57,7 @@ def check_() -> None:
 @unchanged()
 def build(benchmark: str) -> None:
     """Build a benchmark's tables from its sources."""
-    from medprobe.core.executor import open_executor
+    from medprobe.pipeline.cluster import open_executor
     from medprobe.pipeline.stages.build import build as run
 
     params = load_params()
@@ -130,7 +130,7 @@ def probe(model: str, method: str, benchmark: str) -> None:
 @unchanged()
 def score() -> None:
     """Compute every metric from the predictions on disk."""
-    from medprobe.core.executor import open_executor
+    from medprobe.pipeline.cluster import open_executor
     from medprobe.pipeline.stages.score import score as run
 
     params = load_params()

@@ -7,15 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from medprobe.core.errors import BadInput, nearest, quoting
+from medprobe.core.errors import quoting
 
 if TYPE_CHECKING:
-    from medprobe.core.params import EngineParams
+    pass
 
 PR_SET_PDEATHSIG: Final = 1  # of Linux
 START_SECONDS: Final = 4.0  # about what a process needs to import the libraries
@@ -84,27 +83,6 @@ def in_processes(work: Callable[[Any], Any], jobs: Sequence[Job]) -> Iterator[tu
             for worker in active_children():
                 worker.terminate()
             raise
-
-
-@contextmanager
-def open_executor(engine: "EngineParams", here: Executor = in_this_process) -> Iterator[Executor]:
-    """Provide the executor that params.yaml names: that of an extension, or one on this machine.
-
-    One of an extension has a method `describe`, which lists what computed a result, for its record.
-    """
-    if engine.executor == "local":
-        yield here
-        return
-    from medprobe.core.params import find_settings  # imports pydantic, which --help does not need
-
-    executors = {name: found.executor for name, found in find_settings().items() if found.executor}
-    if engine.executor not in executors:
-        names = [*executors]
-        problem = f"'{engine.executor}' is no executor{nearest(engine.executor, names)}"
-        remedy = f"choose one of: {', '.join(['local', *names])}"
-        raise BadInput("params.yaml: engine.executor", problem, remedy)
-    with executors[engine.executor](engine) as executor:
-        yield executor
 
 
 def _initialise_worker(may_quote: bool) -> None:

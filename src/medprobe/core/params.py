@@ -10,7 +10,6 @@ A paper or extension adds a section by a plugin of the kind `settings`: the file
 
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,6 @@ from typing import (
     Final,
     Generic,
     Literal,
-    Protocol,
     Self,
     TypeVar,
     get_args,
@@ -43,6 +41,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from medprobe.core.checkpoints import parse_hub_name
 from medprobe.core.errors import BadInput, nearest
 from medprobe.core.plugins import find_plugins, load
+from medprobe.core.servers import ServerParams
 from medprobe.core.settings import Choices, Name, Section, parse_section
 
 Device = Literal["auto", "cpu", "cuda", "spread"]
@@ -66,7 +65,7 @@ class EngineParams(Section):
     """Tokens in a batch, padding included. Empty: chosen by model and device."""
     offline: bool = False
     """Use only folders and the local cache of the hub, never the network."""
-    executor: str = "local"
+    executor: Literal["local", "ray"] = "local"
     """Who computes parts: this process (`local`), or the workers of a Ray cluster (`ray`)."""
     address: str = "auto"
     """Address of the cluster's head. `auto`: the cluster that this machine belongs to."""
@@ -240,6 +239,8 @@ class Params(Section):
     folders: dict[Name, Path] = Field({})
     """Models on this machine: a name of your choice, and the folder of the checkpoint, or a `.gguf`
     file."""
+    servers: dict[Name, ServerParams] = Field({})
+    """Models behind an OpenAI-compatible server: a name of your choice, and where the server is."""
     models: Models = Models()
     """The models to probe, by kind: their names, and facts about each."""
     benchmarks: dict[str, dict[Name, Choices]] = Field({})
@@ -277,9 +278,8 @@ class Params(Section):
     @property
     def model_sections(self) -> dict[str, Any]:
         """The sections that say where checkpoints come from, by name; their keys are models."""
-        added = {name: found.of(self) for name, found in find_settings().items() if found.models}
-        own = ("train", "continued", "fetch", "folders")
-        return {**{name: getattr(self, name) for name in own}, **added}
+        sections = ("train", "continued", "fetch", "folders", "servers")
+        return {name: getattr(self, name) for name in sections}
 
     @property
     def names(self) -> dict[str, Any]:
@@ -346,60 +346,23 @@ Content = TypeVar("Content")
 JOINED: Final = re.compile(r"""(?:[^#"']*[{,]\s*|\s*)([\w-]+):(?![\s/]|$)""")  # a key and its value
 
 
-class Guard(Protocol):
-    """What is asked before prompts go to a remote model, by its name in params.yaml."""
-
-    def check_benchmark(self, model: str, benchmark: str, params: Params) -> None:
-        """Raise NotAsked where the prompts of a benchmark must not go to the model."""
-        ...
-
-    def check_requests(
-        self, model: str, title: str, params: Params, count: Callable[[], int]
-    ) -> None:
-        """Raise NotAsked where params.yaml does not allow as many requests as `count` counts.
-
-        `title` is that of the result, in messages.
-        """
-        ...
-
-    def check_answers(self, model: str, params: Params) -> None:
-        """Raise BadInput where another model answers now."""
-        ...
-
-
 @dataclass(frozen=True)
 class Settings(Generic[Content]):
-    """What a plugin adds to `params.yaml`, and all that is known about it.
+    """What a paper or an extension adds to `params.yaml`.
 
-    No number follows from the functions: they check, describe and refuse. So a stage does not
-    depend on what they import.
+    No number follows from `check`, so a stage does not depend on what it imports.
 
     Attributes:
         name: of the section, that of the file.
-        type: of the section; None if the plugin adds none, and only says more about others.
-        required: whether params.yaml must have it.
-        papers: whether papers replace it, as `medprobe adopt` takes their settings.
-        gated: whether its keys are data that have a gate.
-        models: whether its keys are models, and so say where their checkpoints are.
+        type: of the section; None if there is none, and others are checked only.
+        files: the folder of `data/` that has a file for each key, and a gate for each file.
         check: refuses what is wrong in it, before any stage runs.
-        list_uses: lists, for `medprobe doctor`, what each of its sources in `data` enables, by its
-            path there. What is not in params.yaml is in parentheses.
-        describe_model: says, for `medprobe doctor`, where a model of the section is.
-        guard: what is asked before prompts go to a remote model of the section.
-        executor: opens the `core.executor.Executor` where `engine.executor` is `name`.
     """
 
     name: str
     type: "type[Content] | None" = None
-    required: bool = False
-    papers: bool = False
-    gated: bool = False
-    models: bool = False
+    files: str = ""
     check: Callable[[Params], None] | None = None
-    list_uses: Callable[[Params, Path], dict[str, list[str]]] | None = None
-    describe_model: Callable[[str, Params], str] | None = None
-    guard: Guard | None = None
-    executor: Callable[[EngineParams], AbstractContextManager[Any]] | None = None
 
     def of(self, params: Params) -> Content:
         """Return the section; an empty one where params.yaml has none."""
@@ -444,8 +407,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         raise BadInput(path, f"not YAML: {error}") from None
     if not isinstance(sections, dict):
         raise BadInput(path, f"a {type(sections).__name__}, expected sections, such as models:")
-    required = [name for name, settings in find_settings().items() if settings.required]
-    for name in (*REQUIRED, *required):
+    for name in REQUIRED:
         section, _, key = name.rpartition(".")
         keys = sections.get(section) if section else sections
         if not isinstance(keys, dict) or key not in keys:

@@ -206,10 +206,8 @@ def _sections(file: str, paper: Paper, params: Params) -> dict[str, Any]:
     sections |= {"fetch": fetch, "models": filled}
     adopted = paper.adopted.model_dump(mode="json")
     for name, settings in find_settings().items():
-        if settings.papers:
+        if settings.type:
             adopted.setdefault(name, {})
-        if settings.required and not adopted.get(name):
-            adopted.pop(name, None)  # yours must stay
     adopted["methods"] |= {kind: {} for kind in filled if kind not in adopted["methods"]}
     sections |= adopted
     return sections

@@ -48,8 +48,6 @@ def check(params: Params) -> None:
             _check_method(params, kind, method, by_benchmark)
     _check_named(params)
     _warn_of_unprobed(params)
-    executors = ["local", *(name for name, found in find_settings().items() if found.executor)]
-    check_name(params.engine.executor, executors, "engine.executor")
     for found in find_settings().values():
         if found.check:
             found.check(params)
@@ -142,6 +140,10 @@ def _check_models(params: Params) -> None:
                 continue
             problem = f"'{name}' is in {', '.join(some)} or {last} only{similar}"
             raise BadInput("params.yaml: models", problem, "list it under its kind")
+    for name in params.servers:
+        if (kind := params.models.kind(name)) not in ("chat", "causal"):
+            where = f"params.yaml: models.{kind}.{name}"
+            raise BadInput(where, "a model behind a server is of kind chat or causal")
     for name in all_models:
         _check_model(name, origins, params)
     check_name(params.score.reference, all_models, "score.reference")

@@ -11,8 +11,10 @@ from typing import NamedTuple
 from rich.filesize import decimal
 
 from medprobe import backends, benchmarks, methods
+from medprobe.backends import finder
 from medprobe.core import places
 from medprobe.core.checkpoints import ADAPTER
+from medprobe.core.errors import BadInput
 from medprobe.core.files import read_any, size
 from medprobe.core.libraries import describe_differing
 from medprobe.core.params import HubModel, ModelKind, Params, find_settings
@@ -171,8 +173,12 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
             for path in _paths(builder, name, choices):
                 users = uses.setdefault(path, [])
                 users += [name] if name not in ", ".join(users).split(", ") else []
-    for found in find_settings().values():
-        uses |= found.list_uses(params, data) if found.list_uses else {}
+    for section, found in find_settings().items():
+        files = (data / found.files).glob("*.txt") if found.files else ()
+        keys = {*found.of(params)} if found.files else set()
+        for key in sorted({*keys, *(path.stem for path in files)}):
+            use = f"{section}.{key}"
+            uses[f"{found.files}/{key}.txt"] = [use if key in keys else f"({use})"]
     if sample_models := [*params.train, *params.continued]:
         uses["sample"] = [f"training {', '.join(sample_models)}"]
     return uses
@@ -227,10 +233,20 @@ def _origin(name: str, params: Params) -> str:
     if name in params.folders:
         folder = params.folders[name]
         return str(folder) if Path(folder).exists() else f"{folder}, which does not exist"
-    for found in find_settings().values():
-        if found.describe_model and name in found.of(params):
-            return found.describe_model(name, params)
+    if server := params.servers.get(name):
+        return f"server {server.host}, {_answers(places.MODELS / name)}"
     return _on_hub(params.fetch[name])
+
+
+def _answers(folder: Path) -> str:
+    """Whether a server answers now, as the model of its record."""
+    if backends.read_plugin_model(folder) is None:
+        return "not asked yet"
+    try:
+        finder.check(folder, once=True)
+    except BadInput as error:
+        return str(error).partition(": ")[2]
+    return "answers"
 
 
 def _on_hub(origin: HubModel) -> str:

@@ -15,7 +15,7 @@ from medprobe.core import places
 from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, Job
-from medprobe.core.params import EngineParams, Guard, ModelKind, Params, find_settings
+from medprobe.core.params import EngineParams, ModelKind, Params
 from medprobe.core.parts import (
     fingerprint,
     part_path,
@@ -25,9 +25,11 @@ from medprobe.core.parts import (
 )
 from medprobe.core.plugins import find_plugins
 from medprobe.core.progress import print_above, show_progress, with_progress
+from medprobe.core.servers import check_requests, check_terms
 from medprobe.core.settings import parse_section
 from medprobe.core.tables import (
     BenchmarkTables,
+    Metadata,
     check_scores,
     check_texts,
 )
@@ -56,8 +58,9 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
     kind = params.models.kind(model)
     settings = parse_settings(model, method, benchmark, params)
     _check_abilities(model, method, kind)
-    for guard in guards(model, params):
-        guard.check_benchmark(model, benchmark, params)
+    if server := params.servers.get(model):
+        metadata = Metadata.read(places.ABOUT / f"{benchmark}.json")
+        check_terms(server, f"{benchmark} on {model}", metadata)
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
     tables, _ = shorten_prompts(places.MODELS / model, tables)
     recipe = {
@@ -85,8 +88,8 @@ def prepare(model: str, method: str, benchmark: str, params: Params) -> "Probing
         if not probing.prober.passes():
             problem = "the model's backend can give none of the variants in params.yaml"
             raise NotAsked(f"{method} on {model}", problem, "`medprobe doctor` shows what it can")
-    for guard in guards(model, params):
-        guard.check_requests(model, probing.title, params, probing.count_requests)
+    if server:
+        check_requests(server, probing.title, probing.count_requests())
     return probing
 
 
@@ -108,18 +111,6 @@ def method_code(method: str, checkpoint: Path) -> str:
     if model := backends.read_plugin_model(checkpoint):
         plugins += [find_plugins("backends")[model.backend]]
     return code_key(*CODE, version=methods.find(method).VERSION, plugins=plugins)
-
-
-def guards(model: str, params: Params) -> list[Guard]:
-    """What is checked before a remote model is asked; other models have none."""
-    described = backends.read_plugin_model(places.MODELS / model)
-    if described is None or not described.remote:
-        return []
-    return [
-        found.guard
-        for found in find_settings().values()
-        if found.guard and model in found.of(params)
-    ]
 
 
 def check_benchmark(name: str, benchmark: str) -> None:

@@ -15,10 +15,10 @@ from helpers.server import Quiet, listening
 from medprobe.core.answers import describe_unanswered
 from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
+from medprobe.core.servers import ServerParams
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import REQUEST, read_record
-from medprobe.extensions.servers.server_params import ServerParams
 from medprobe.extensions.servers.stages.fetch_server import fetch_server
 from medprobe.library.probing import to_tables
 

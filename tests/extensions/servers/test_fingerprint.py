@@ -1,7 +1,6 @@
 """The same served model has the same fingerprint however it is computed; another one has not."""
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from helpers.server import TinyServer, serving
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
+from medprobe.core.servers import ServerParams
 from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.extensions.servers.client import Client
 from medprobe.extensions.servers.fingerprint import (
@@ -21,14 +21,13 @@ from medprobe.extensions.servers.fingerprint import (
     OPENINGS,
     RECORD,
     Fingerprint,
-    check,
+    check_answers,
     count_differing,
     is_same,
     take,
 )
-from medprobe.extensions.servers.server_params import ServerParams
-from medprobe.extensions.servers.settings.servers import describe
 from medprobe.extensions.servers.stages.fetch_server import fetch_server
+from medprobe.pipeline.doctor import list_models
 from medprobe.pipeline.stages.probe import probe
 
 NOVEMBER = 1793707200.0  # noon of 3 November 2026, in seconds since 1970
@@ -103,15 +102,15 @@ def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[
         mine = client(url)
         old, first = take(mine, "causal"), served.model
         record = {"kind": "causal", FINGERPRINT: old.as_json()}
-        check(mine, record)
+        check_answers(mine, record)
         assert len(served.requests) == 2 * len(OPENINGS)
         for other in checkpoints[1:]:
             served.model = TinyServer(other).model
             with pytest.raises(BadInput, match="is not the model of 3 November 2026: ") as error:
-                check(mine, record)
+                check_answers(mine, record)
             assert quotes_nothing(str(error.value), old)
         served.model = first
-        check(mine, record)
+        check_answers(mine, record)
 
 
 @pytest.fixture
@@ -142,7 +141,7 @@ def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: 
         record = (folder / RECORD).read_bytes()
         served.model.model.bfloat16()
         ask(ASKED)
-        assert describe("llama", params) == "server 127.0.0.1, answers"
+        assert list_models(params)[0]["origin"] == "server 127.0.0.1, answers"
         fetch_server("llama", params, folder)
         assert (folder / RECORD).read_bytes() == record
 
@@ -151,7 +150,7 @@ def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: 
         with pytest.raises(BadInput, match=OTHER):
             ask(LATER)
         assert not [body for body in served.requests[count:] if served.is_about(body, "SNCA")]
-        assert re.search(r"127\.0\.0\.1, this server is not", describe("llama", params))
+        assert "127.0.0.1, this server is not" in list_models(params)[0]["origin"]
         ask(ASKED)  # all its parts are there
         fetch_server("llama", params, folder)
         assert (folder / RECORD).read_bytes() != record

@@ -22,6 +22,7 @@ from medprobe.core import places
 from medprobe.core.errors import BadInput, without_quotes
 from medprobe.core.params import EngineParams, load_params
 from medprobe.core.parts import fingerprint
+from medprobe.core.servers import ServerParams
 from medprobe.core.tables import BenchmarkTables, Metadata, read_refusal
 from medprobe.extensions.chat.methods.answering import Answering
 from medprobe.extensions.chat.methods.judgment import Judgment
@@ -32,7 +33,6 @@ from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 from medprobe.extensions.servers.backends.served import CUT, ENDED, read_echo, read_text, read_top
 from medprobe.extensions.servers.client import TRIES, Client, read_choice
 from medprobe.extensions.servers.fingerprint import RECORD
-from medprobe.extensions.servers.server_params import ServerParams
 from medprobe.extensions.servers.stages.fetch_server import LACKS, fetch_server
 from medprobe.methods.perplexity import Perplexity
 from medprobe.metrics.results import prediction_tables, refusals

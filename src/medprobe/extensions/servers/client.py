@@ -22,9 +22,9 @@ from urllib.parse import unquote
 from medprobe.core.environment import find_cause
 from medprobe.core.errors import BadInput, quoting
 from medprobe.core.parts import fingerprint
+from medprobe.core.servers import ServerParams
 from medprobe.engine.load import token_counter
 from medprobe.engine.tokenizer import tokenizer_files
-from medprobe.extensions.servers.server_params import ServerParams
 
 if TYPE_CHECKING:
     import openai

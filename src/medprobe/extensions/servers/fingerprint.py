@@ -114,7 +114,7 @@ def is_same(old: Fingerprint, new: Fingerprint) -> bool:
     return count_differing(old, new) <= FLIPS
 
 
-def check(client: Client, record: dict[str, Any]) -> None:
+def check_answers(client: Client, record: dict[str, Any]) -> None:
     """Ask all openings again."""
     old = Fingerprint.read(record)
     if (count := count_differing(old, take(client, record["kind"]))) > FLIPS:

@@ -18,10 +18,11 @@ from typing import Any
 import pandas as pd
 
 from medprobe import backends, methods
+from medprobe.backends import finder
 from medprobe.core import dvc_records, lineage, places
 from medprobe.core.answers import describe_unanswered, with_hits
 from medprobe.core.errors import BadInput, NotAsked
-from medprobe.core.executor import Executor, in_this_process, open_executor
+from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import before_replacing, replacing
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import fingerprint, read_used, record_used
@@ -33,10 +34,10 @@ from medprobe.core.tables import (
     write_refusal,
 )
 from medprobe.engine.load import choose_device, device_name, share_model, token_counter
+from medprobe.pipeline.cluster import open_executor
 from medprobe.pipeline.probing import (
     check_benchmark,
     compute_parts,
-    guards,
     method_code,
     naming_suitable_methods,
     parse_settings,
@@ -249,8 +250,7 @@ def probe(
         if _is_remote(model):
             executor = in_this_process
             if probing.count_requests():
-                for guard in guards(model, params):
-                    guard.check_answers(model, params)
+                finder.check(places.MODELS / model)
         with naming_suitable_methods(model, method):
             parts = compute_parts(probing, executor)
         record_used(name, (path for _, paths in probing.parts() for path in paths), key)

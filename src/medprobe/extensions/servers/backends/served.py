@@ -6,7 +6,7 @@ server has no search over their trie.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +30,13 @@ from medprobe.extensions.chat.prompt_texts import Chat, Prompt, answer_slots, te
 from medprobe.extensions.chat.writing import Text, WritingSettings
 from medprobe.extensions.likelihood.rankers import Ranking, VariantRanking, rank_by_scores
 from medprobe.extensions.servers.client import Body, Client, nested, read_choice
-from medprobe.extensions.servers.fingerprint import FETCH_AGAIN, FINGERPRINT, RECORD, read_record
-from medprobe.extensions.servers.server_params import servers_of
+from medprobe.extensions.servers.fingerprint import (
+    FETCH_AGAIN,
+    FINGERPRINT,
+    RECORD,
+    check_answers,
+    read_record,
+)
 
 TOP: Final = 20  # likeliest tokens asked for: the most that OpenAI's interface gives
 ENDED: Final = (  # by itself
@@ -44,7 +49,7 @@ UNLIMITED: Final = 1_000_000_000  # tokens of a window, which the server itself 
 
 def open_server(folder: Path) -> "Served":
     """Return the backend of a model's folder; its connection is that of params.yaml."""
-    record, servers = read_record(folder), servers_of(load_params())
+    record, servers = read_record(folder), load_params().servers
     if folder.name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{folder.name}'", "add it again")
     client = Client(folder.name, servers[folder.name])
@@ -79,7 +84,7 @@ class Served:
     @classmethod
     def describe(cls, folder: Path) -> dict[str, object]:
         """List what is known of the server that computed a result, in place of a device."""
-        record, params = read_record(folder), servers_of(load_params())[folder.name]
+        record, params = read_record(folder), load_params().servers[folder.name]
         return {
             "device": f"server {record['host']}",
             "server.weights": "not hashed: the server does not show them",
@@ -89,6 +94,12 @@ class Served:
             **{f"server.extra.{key}": str(value) for key, value in record["extra"].items()},
             "server.zero_retention": params.zero_retention,
         }
+
+    @classmethod
+    def check(cls, folder: Path, *, once: bool = False) -> None:
+        """Refuse a server that has another model now, and say how many answers differ."""
+        client = open_server(folder).client
+        check_answers(replace(client, tries=1) if once else client, read_record(folder))
 
     @property
     def has_template(self) -> bool:

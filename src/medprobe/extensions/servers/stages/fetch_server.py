@@ -27,7 +27,6 @@ from medprobe.extensions.servers.backends.served import (
 )
 from medprobe.extensions.servers.client import Client, Refused, nested, read_choice
 from medprobe.extensions.servers.fingerprint import FINGERPRINT, RECORD, SETTINGS, read_record
-from medprobe.extensions.servers.server_params import servers_of
 
 QUESTION: Final = "Which organ pumps the blood? Answer in one word."
 ANSWERED: Final = 16  # tokens of an answer to it
@@ -41,7 +40,7 @@ def fetch_server(name: str, params: Params, out: Path) -> None:
     A fingerprint that is there already stays as it is if the server still has its model. Otherwise
     a text of it that nearly ties with another would make all results stale.
     """
-    servers = servers_of(params)
+    servers = params.servers
     if name not in servers:
         raise BadInput("params.yaml", f"servers: no server '{name}'{nearest(name, [*servers])}")
     client, kind = Client(name, servers[name]), params.models.kind(name)

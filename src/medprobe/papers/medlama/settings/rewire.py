@@ -56,5 +56,5 @@ def _check(params: Params) -> None:
     check_settings(RewireSettings, REWIRE.of(params), "rewire")
 
 
-REWIRE: Final = Settings("rewire", dict[str, Any], required=True, papers=True, check=_check)
+REWIRE: Final = Settings("rewire", dict[str, Any], check=_check)
 SETTINGS: Final = REWIRE

@@ -3,7 +3,6 @@
 Each is a replicate of Contrastive-Probe.
 """
 
-from pathlib import Path
 from typing import Final
 
 from pydantic import Field
@@ -59,10 +58,7 @@ def check_sentences(name: str, params: Params) -> None:
 
 def _check(params: Params) -> None:
     """Refuse what is wrong in the sets, and what Contrastive-Probe says of them."""
-    for builder, named in params.benchmarks.items():
-        if FOLDER in named:
-            problem = f"'{FOLDER}' is the folder of sentence sets"
-            raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
+    _check_sections(params)
     sets, models = SENTENCE_SETS.of(params), [*params.models.all()]
     for name, found in sets.items():
         settings = REWIRE.of(params) | found.rewire
@@ -86,6 +82,15 @@ def _check(params: Params) -> None:
                     _check_step(params, name, step, f"{where}.step")
 
 
+def _check_sections(params: Params) -> None:
+    for builder, named in params.benchmarks.items():
+        if FOLDER in named:
+            problem = f"'{FOLDER}' is the folder of sentence sets"
+            raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
+    if SENTENCE_SETS.of(params) and "rewire" not in (params.model_extra or {}):
+        raise BadInput("params.yaml", "rewire is missing", "write it down: dvc.yaml names it")
+
+
 def _check_step(params: Params, name: str, step: int, where: str) -> None:
     rewire = rewire_settings(name, params)
     if step not in checkpoint_steps(rewire):
@@ -97,22 +102,7 @@ def _check_step(params: Params, name: str, step: int, where: str) -> None:
         raise BadInput(f"params.yaml: {where}", problem, remedy)
 
 
-def _list_uses(params: Params, data: Path) -> dict[str, list[str]]:
-    named = SENTENCE_SETS.of(params)
-    on_disk = {path.stem for path in (data / FOLDER).glob("*.txt")}
-    uses = {}
-    for name in sorted({*named, *on_disk}):
-        use = f"rewiring on {name}"
-        uses[f"{FOLDER}/{name}.txt"] = [use if name in named else f"({use})"]
-    return uses
-
-
 SENTENCE_SETS: Final = Settings(
-    "sentence_sets",
-    dict[Name, SentenceSet],
-    papers=True,
-    gated=True,
-    check=_check,
-    list_uses=_list_uses,
+    "sentence_sets", dict[Name, SentenceSet], files=FOLDER, check=_check
 )
 SETTINGS: Final = SENTENCE_SETS

@@ -77,5 +77,5 @@ def _check(params: Params) -> None:
                     check_name(value, sweeps.values()[asked], f"{where}.{asked}")
 
 
-SWEEPS: Final = Settings("sweeps", Sweeps, papers=True, check=_check)
+SWEEPS: Final = Settings("sweeps", Sweeps, check=_check)
 SETTINGS: Final = SWEEPS

@@ -17,7 +17,7 @@ import pandas as pd
 from medprobe.core import dvc_records, places
 from medprobe.core.code import code_key
 from medprobe.core.errors import BadInput
-from medprobe.core.executor import Executor, Job, in_this_process, open_executor
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import replacing
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import fingerprint
@@ -38,6 +38,7 @@ from medprobe.papers.medlama.sentences import read_pairs
 from medprobe.papers.medlama.settings.rewire import RewireSettings
 from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS, rewire_settings
 from medprobe.papers.medlama.settings.sweeps import SWEEPS
+from medprobe.pipeline.cluster import open_executor
 
 CODE: Final = ("core", "engine", "papers/medlama")
 

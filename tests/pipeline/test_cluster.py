@@ -31,10 +31,10 @@ from medprobe.core.errors import BadInput
 from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.tables import BenchmarkTables
-from medprobe.extensions.cluster import executor as ray_executor
-from medprobe.extensions.cluster.executor import RAY_SETTINGS, Cluster, facts
 from medprobe.papers.medlama.rewired import LOSSES, REWIRED
 from medprobe.papers.medlama.stages.rewire import rewire
+from medprobe.pipeline import cluster as ray_cluster
+from medprobe.pipeline.cluster import RAY_SETTINGS, Cluster, facts
 from medprobe.pipeline.stages.probe import probe
 from papers.diskne import test_classifier
 from papers.medlama import test_rewire
@@ -219,7 +219,7 @@ def test_a_worker_of_other_code_is_refused(
     def other(home: Path, libraries: Sequence[str]) -> dict[str, str]:
         return facts(home, libraries) | {"medprobe's code": "other"}
 
-    monkeypatch.setattr(ray_executor, "facts", other)
+    monkeypatch.setattr(ray_cluster, "facts", other)
     with Cluster(RAY) as cluster, pytest.raises(BadInput, match=r"code is .+, and other"):
         list(cluster(abs, [Job("one", 1)]))
 
@@ -283,7 +283,7 @@ def test_an_address_without_a_head_and_too_small_nodes_are_refused_at_once(
         unused.bind(("127.0.0.1", 0))  # and nothing listens there
         address = f"127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(BadInput, match=f"{address}: no Ray cluster"):
-            ray_executor.connect(address)
+            ray_cluster.connect(address)
 
 
 def test_the_project_folder_is_that_of_the_nodes(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_other_processes_can_import_what_these_tests_send() -> None:
 def test_ray_is_imported_where_it_is_asked_for_and_named_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    code = f"import sys, medprobe.cli, {ray_executor.__name__}; sys.exit('ray' in sys.modules)"
+    code = f"import sys, medprobe.cli, {ray_cluster.__name__}; sys.exit('ray' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     monkeypatch.setitem(sys.modules, "ray", None)
     with Cluster(RAY) as cluster, pytest.raises(BadInput, match="Ray is not installed"):

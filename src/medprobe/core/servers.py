@@ -1,17 +1,24 @@
-"""A server of a model, as section `servers` of `params.yaml` describes it."""
+"""Section `servers` of `params.yaml`: models behind a server, and what may be sent to it."""
 
 import ipaddress
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from medprobe.core.params import Params
+from medprobe.core.errors import NotAsked
 from medprobe.core.settings import Section
 
+if TYPE_CHECKING:
+    from medprobe.core.tables import Metadata
+
+REASONS: Final = {  # why prompts of a benchmark do not go to others' servers
+    "umls": "the UMLS licence forbids to pass its content on",
+    "physionet": "PhysioNet forbids to share credentialed data through APIs (24 September 2025)",
+}
 ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
 
 
@@ -80,6 +87,18 @@ class ServerParams(Section):
             return False
 
 
-def servers_of(params: Params) -> dict[str, ServerParams]:
-    """The servers of `params.yaml`, by model."""
-    return (params.model_extra or {}).get("servers", {})
+def check_terms(server: ServerParams, where: str, metadata: "Metadata") -> None:
+    """Raise NotAsked where the terms of a benchmark keep its prompts from a server."""
+    if server.own or server.is_loopback or metadata.invented or metadata.terms not in REASONS:
+        return
+    problem = f"its prompts do not go to {server.host}: {REASONS[metadata.terms]}"
+    remedy = "serve the model on your own machine; if the server is yours, set own: true"
+    raise NotAsked(where, problem, remedy)
+
+
+def check_requests(server: ServerParams, where: str, requests: int) -> None:
+    """Raise NotAsked where a result needs more requests than `max_requests`."""
+    if requests > server.max_requests:
+        allowed = f"max_requests: {server.max_requests} is allowed"
+        remedy = "rank fewer names (an answer space), ask free answers, or allow more"
+        raise NotAsked(where, f"it would send {requests:,} requests, {allowed}", remedy)

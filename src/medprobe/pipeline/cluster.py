@@ -1,4 +1,4 @@
-"""The executor `ray`: workers on a Ray cluster compute.
+"""The executor that `params.yaml` names: this machine, or the workers of a Ray cluster.
 
 Ray places the workers, and carries jobs and results. It repeats nothing by itself: each loss is a
 line here, and a part that ends one worker after another is named. All nodes share the project's
@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -21,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from medprobe.core.errors import BadInput, quoting
-from medprobe.core.executor import Job
+from medprobe.core.executor import Executor, Job, in_this_process
 from medprobe.core.files import disk_full_error, size
 from medprobe.core.libraries import installed_versions, pinned_versions
 from medprobe.core.params import EngineParams
@@ -96,6 +97,16 @@ class Member:
     hello: Any  # the reference to what it says of itself
     about: Hello | None = None  # that, once it is ready
     reads: tuple[Path, ...] = ()  # of its last job: what it has loaded
+
+
+@contextmanager
+def open_executor(engine: EngineParams, here: Executor = in_this_process) -> Iterator[Executor]:
+    """Provide the executor that params.yaml names."""
+    if engine.executor == "local":
+        yield here
+        return
+    with Cluster(engine) as cluster:
+        yield cluster
 
 
 class Cluster:
