@@ -66,7 +66,7 @@ test-fast: $(READY) ## install, and run the tests that start neither DVC nor a b
 
 cluster: $(READY) ## install Ray as well, and run the tests on two nodes of this machine
 	.venv/bin/pip install --quiet --no-compile --requirement requirements-ray.lock
-	pytest tests/pipeline/test_cluster.py
+	pytest tests/sample_project/test_cluster.py
 
 lm-eval: $(READY) ## install lm-evaluation-harness apart, and run the exported tasks with it
 	$(PYTHON) -m venv build/lm-eval

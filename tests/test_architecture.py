@@ -12,8 +12,8 @@ from medprobe.core.plugins import KINDS, ROOT, find_plugins, own_folders
 TAKEN_OUT: Final = ("papers", "extensions")
 # Names of plugins that are words of the kernel too: they name something else there.
 WORDS: Final = {
-    *("averaged", "chat", "classifier", "cluster", "context", "families", "results"),
-    *("sentences", "sweeps", "unanswered"),
+    *("averaged", "chat", "classifier", "context", "families", "results"),
+    *("sentences", "servers", "sweeps", "unanswered"),
 }
 # What a plugin of a kind may import of the gate and the command line.
 REGISTERS: Final = {("medprobe.gate.checks", "expectations"), ("medprobe.cli.group", "commands")}

@@ -23,7 +23,6 @@ REPRO = Path("outputs/parts/.repro.lock")  # held while `medprobe repro` runs
 RUNS = Path("outputs/runs")  # time, machine and versions of each result
 EXPECTATIONS = Path("expectations")
 SIGNIFICANCE = Path("outputs/significance.parquet")  # all paired tests
-MAIN_VALUES = Path("outputs/main")  # by benchmark, what each main result has of each query
 METRICS = Path("metrics")
 SCORES = Path("metrics/scores")
 SUMMARY = Path("metrics/summary.json")  # of every method

@@ -59,11 +59,11 @@ def score(params: Params, executor: Executor = in_this_process) -> None:
 
     Writes all scores, `metrics/scores/<model>/<method>.json`; for `dvc metrics` and `dvc plots`
     those of main results, `metrics/main.json`, of all methods, `metrics/summary.json`, and of
-    sweeps, `metrics/sweeps/`; the tests, `outputs/significance.parquet`; and what each main result
-    has of each query, `outputs/main/<benchmark>.parquet`. A file of scores is a map:
-    benchmark -> variant ("default" for the main one) -> subset -> relation or a mean of relations
-    -> metric -> value, low, high, n and, over replicates, std. Beside the models it has what is
-    reached without looking at a subject, as the model `baseline`.
+    sweeps, `metrics/sweeps/`; and the tests, `outputs/significance.parquet`.
+
+    A file of scores is a map: benchmark -> variant ("default" for the main one) -> subset ->
+    relation or a mean of relations -> metric -> value, low, high, n and, over replicates, std.
+    Beside the models it has what is reached without looking at a subject, as the model `baseline`.
     """
     about = {path.stem: path for path in sorted(places.ABOUT.glob("*.json"))}
     metadata = {name: Metadata.read(about[name]) for name in about.keys() & params.benchmark_names}
@@ -151,7 +151,7 @@ def _write_tests(
     evaluated: Mapping[Path, Evaluated],
     params: Params,
 ) -> None:
-    """Write the main results, their tests, and what each has of each query."""
+    """Write the main results and their tests."""
     kinds = {name: kind for kind, models in params.models.by_kind().items() for name in models}
     preference = {
         name: methods.find(name).ASK_PRIORITY.get("rank", 0)
@@ -159,27 +159,23 @@ def _write_tests(
         for name in by_name
     }
     tests, main = [pd.DataFrame(columns=SIGNIFICANCE)], {}
-    with replacing(places.MAIN_VALUES) as folder:
-        folder.mkdir(parents=True)
-        for benchmark, rows in sorted(comparison.items()):
-            own = rows[rows["model"] != BASELINE]
-            if own.empty:
-                continue
-            chosen = main_results(own, metadata[benchmark], params, preference)
-            field = Field.of(own, metadata[benchmark], chosen, kinds)
-            values, shuffled = _by_system(evaluated, benchmark)
-            if metadata[benchmark].ranks_answers:
-                scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
-                tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-                by_letters = average_by_query(letters_values(tables, scoring))
-                values[BASELINE, LETTERS] = by_letters
-            tests.append(significance(values, field, params.score, shuffled))
-            by_query = _main_values(values, field)
-            by_query.to_parquet(folder / f"{benchmark}.parquet", index=False)
-            main[benchmark] = select(
-                select_systems(select_main(own, metadata[benchmark]), {*chosen.items()}),
-                relation="macro",
-            )
+    for benchmark, rows in sorted(comparison.items()):
+        own = rows[rows["model"] != BASELINE]
+        if own.empty:
+            continue
+        chosen = main_results(own, metadata[benchmark], params, preference)
+        field = Field.of(own, metadata[benchmark], chosen, kinds)
+        values, shuffled = _by_system(evaluated, benchmark)
+        if metadata[benchmark].ranks_answers:
+            scoring = Scoring.for_model(places.MODELS / BASELINE, metadata[benchmark], params)
+            tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
+            by_letters = average_by_query(letters_values(tables, scoring))
+            values[BASELINE, LETTERS] = by_letters
+        tests.append(significance(values, field, params.score, shuffled))
+        main[benchmark] = select(
+            select_systems(select_main(own, metadata[benchmark]), {*chosen.items()}),
+            relation="macro",
+        )
     every = pd.concat([table for table in tests if len(table)] or tests, ignore_index=True)
     every = correct_controls(every)
     with replacing(places.SIGNIFICANCE) as path:
@@ -201,17 +197,6 @@ def _by_system(
             for variant, rows in of.groupby("variant") if len(of) else ():
                 tables[model, f"{method}:{variant}" if variant else method] = rows
     return values, controls
-
-
-def _main_values(values: Mapping[tuple[str, str], pd.DataFrame], field: Field) -> pd.DataFrame:
-    """The main metric of each query, a column per model, on the main subset."""
-    columns = {}
-    for system in sorted(field.main.items()):
-        rows = values.get(system)
-        if rows is not None and field.metric in rows:
-            rows = rows[rows["subset"] == field.subset]
-            columns[system[0]] = rows.set_index("query_id")[field.metric]
-    return pd.DataFrame(columns).rename_axis("query_id").reset_index()
 
 
 def _describe_main(
