@@ -13,9 +13,9 @@ STARTS_DVC = {"Project", "Repo"}  # of helpers.project and of dvc.repo
 # test-all`. Tests of the finished project are of it, too.
 FULL = {
     *("test_browser", "test_document_commands", "test_diskne_pipeline", "test_edits"),
-    *("test_faults", "test_gate_command", "test_init", "test_install", "test_privacy"),
-    *("test_real_data", "test_served_project", "test_taken_out", "test_transformers_serve"),
-    *("test_tutorial", "test_workflow"),
+    *("test_faults", "test_first_screen", "test_gate_command", "test_init", "test_install"),
+    *("test_privacy", "test_real_data", "test_served_project", "test_taken_out"),
+    *("test_transformers_serve", "test_tutorial", "test_workflow"),
 }
 # Files that take longest. Of two processes each takes every other one: of those that use the
 # finished project one process, which the other would wait for.

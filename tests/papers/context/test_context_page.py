@@ -72,7 +72,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     return folder, benchmark, scores
 
 
-def results(outputs: Outputs) -> PageData:
+@pytest.fixture(scope="module")
+def report(outputs: Outputs) -> PageData:
+    """Their results, as the page has them."""
     rows = [row for model in MODELS for row in of_model(outputs, model)]
     rows.append(
         ("medlama", "full", "macro", "one", "fill_mask", "acc_at_1", 0.5, 0.4, 0.6, 9, None)
@@ -184,8 +186,7 @@ def test_the_trajectory_names_nothing_unless_allowed(outputs: Outputs) -> None:
     assert ids.groupby("model")["rank"].sum().equals(names.groupby("model")["rank"].sum())
 
 
-def test_the_page_has_the_papers_tables_and_drawings(outputs: Outputs) -> None:
-    report = results(outputs)
+def test_the_page_has_the_papers_tables_and_drawings(report: PageData) -> None:
     parts = section(report, "context")
     text = html(report, parts)
     captions = ("UCM_m, per cent", "Macro: the mean over relations, of triples", "Mean rank change")
@@ -207,9 +208,8 @@ def test_a_result_of_its_own_is_drawn_alike(outputs: Outputs) -> None:
     assert draw_result(SingleResult(rows.head(0), context.METADATA, path, where, False)) == {}
 
 
-def test_no_text_of_a_note_is_on_the_page(outputs: Outputs) -> None:
+def test_no_text_of_a_note_is_on_the_page(outputs: Outputs, report: PageData) -> None:
     folder, _, scores = outputs
-    report = results(outputs)
     parts = section(report, "context")
     contents = [html(report, parts), str(scores), *drawings(parts).values()]
     contents += [path.read_text("utf-8") for path in (folder / "benchmarks").rglob("*.csv")]

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from papers.diskne import diskne_world, released_diskne_world
 EXPECTATIONS = ROOT / "expectations"
 SETTINGS = diskne.Settings(negatives=2, positives=1)
 Tables = dict[str, pd.DataFrame]
-RunGate = Callable[[Callable[[Tables], None]], dict[str, list[dict[str, Any]]]]
+RunGate = Callable[..., dict[str, list[dict[str, Any]]]]
 
 
 @pytest.fixture(scope="module")
@@ -60,24 +60,25 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(clean: Path) -> list[suite_files.Suite]:
-    """The suites of examples, splits and queries."""
     settings = SETTINGS.model_dump(mode="json")
-    suites = suite_files.load(clean / "expectations/diskne", [], settings)
-    return [suite for suite in suites if suite.table in ("examples", "splits", "queries")]
+    return suite_files.load(clean / "expectations/diskne", [], settings)
 
 
 @pytest.fixture
 def run_gate(
     clean: Path, loaded: list[suite_files.Suite], monkeypatch: pytest.MonkeyPatch
 ) -> RunGate:
-    """What the gate finds in the tables after a change: the failing rows of each failed check."""
+    """What the gate finds after a change, in some tables: the failing rows of each failed check."""
     monkeypatch.chdir(clean)
 
-    def run(change: Callable[[Tables], None]) -> dict[str, list[dict[str, Any]]]:
+    def run(
+        change: Callable[[Tables], None],
+        of: Collection[str] = ("examples", "splits", "queries"),
+    ) -> dict[str, list[dict[str, Any]]]:
         folder = clean / "outputs/benchmarks/diskne"
         tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
         change(tables)
-        reports = checks.run(loaded, tables, text=True)
+        reports = checks.run([s for s in loaded if s.table in of], tables, text=True)
         failed = [c for report in reports for c in report["checks"] if not c["success"]]
         critical = [check for check in failed if check["severity"] == "critical"]
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -169,31 +170,23 @@ def name_that_the_builder_forgot(tables: Tables) -> None:
 
 
 LEAK = "expect_no_disease_leakage"
-PROMPTS = "expect_prompts_to_be_of_examples"
-FRAME = "expect_negatives_to_differ_in_the_disease_alone"
-# Leaks; broken.py breaks the other rules. A plant, the checks that fail, what they say.
-PLANTS = [
-    (synonym_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'flu'"),
-    (suppressed_name_in_premise, {LEAK}, r"C0000004 train .*in its premise: 'la grippe'"),
-    (cui_in_premise, {LEAK}, r"C0000004 train .*in its premise"),
-    (
-        abbreviation_in_hypothesis,
-        {LEAK, FRAME, PROMPTS, "expect_texts_to_name_their_diseases"},  # one of nine texts
-        r"C0000001 train .*in its full_hypothesis: 'AST'",
-    ),
-    (surface_form, {FRAME, LEAK, PROMPTS}, r"C0000004 train .*in its premise: 'Dutch bug'"),
-    (name_that_the_builder_forgot, {LEAK}, r"C0000002 train .*in its premise: 'podagra'"),
-]
+# Leaks, and what is said of them; broken.py breaks the other rules.
+PLANTS = {
+    synonym_in_premise: r"C0000004 train .*in its premise: 'flu'",
+    suppressed_name_in_premise: r"C0000004 train .*in its premise: 'la grippe'",
+    cui_in_premise: r"C0000004 train .*in its premise",
+    abbreviation_in_hypothesis: r"C0000001 train .*in its full_hypothesis: 'AST'",
+    surface_form: r"C0000004 train .*in its premise: 'Dutch bug'",
+    name_that_the_builder_forgot: r"C0000002 train .*in its premise: 'podagra'",
+}
 
 
-@pytest.mark.parametrize(
-    ("plant", "types", "message"), PLANTS, ids=[plant.__name__ for plant, *_ in PLANTS]
-)
-def test_a_planted_fault_is_caught_and_named(
-    run_gate: RunGate, plant: Callable[[Tables], None], types: set[str], message: str
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_a_planted_leak_is_caught_and_named(
+    run_gate: RunGate, plant: Callable[[Tables], None]
 ) -> None:
-    failed = run_gate(plant)
-    assert set(failed) == types
+    failed, message = run_gate(plant, {"splits"}), PLANTS[plant]
+    assert set(failed) == {LEAK}
     rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
     assert re.search(message, " ".join(rows))
 
@@ -297,9 +290,8 @@ def _without_first(tables: Tables) -> None:
     tables["splits"] = splits[~first].reset_index(drop=True)
 
 
-@pytest.mark.parametrize("plant", [_shuffle, _without_first], ids=["order", "one row"])
-def test_what_is_legal_passes(run_gate: RunGate, plant: Callable[[Tables], None]) -> None:
-    assert run_gate(plant) == {}
+def test_another_order_and_one_example_fewer_are_legal(run_gate: RunGate) -> None:
+    assert run_gate(lambda tables: (_without_first(tables), _shuffle(tables))) == {}
 
 
 @pytest.mark.parametrize("shift", range(9))
