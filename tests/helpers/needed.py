@@ -4,12 +4,11 @@ from typing import Any, Final
 
 import yaml
 
-from medprobe import methods
-
 NEEDED: Final[dict[str, Any]] = {
     "seed": 1,
     "engine": {"precision": "float32"},
-    **{name: {} for method in methods.list_names() for name in methods.find(method).PARAMS},
+    "rewire": {},
+    "sentence_sets": {},
     "score": {},
     "track": {},
 }

@@ -27,8 +27,8 @@ import pandas as pd
 from medprobe.backends import Ability
 from medprobe.core import answers, plugins
 from medprobe.core.errors import BadInput, nearest
-from medprobe.core.params import EngineParams, ModelKind, Params
-from medprobe.core.settings import Choices, Section
+from medprobe.core.params import EngineParams, ModelKind
+from medprobe.core.settings import Section
 from medprobe.core.tables import DISTRACTOR, BenchmarkTables
 
 K: Final = 10  # predictions kept for each query: acc@10 is the deepest that the papers report
@@ -107,7 +107,6 @@ class Method(Protocol):
         ASK_PRIORITY: whether `medprobe ask` and `run` take it, where no method is named, to rank
             candidates or to write: of those that serve the model the one with the highest number.
         READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
-        PARAMS: sections of `params.yaml` that `complete` reads.
     """
 
     KINDS: ClassVar[tuple[ModelKind, ...]]
@@ -120,7 +119,6 @@ class Method(Protocol):
     Settings: ClassVar[type[Section]]
     ONLY_SELECTS: ClassVar[frozenset[str]] = frozenset()
     READS: ClassVar[tuple[str, ...]] = ()
-    PARAMS: ClassVar[tuple[str, ...]] = ()
     FREE_TEXT_SETTINGS: ClassVar[Mapping[str, Any]] = {}
     ASK_PRIORITY: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
 
@@ -138,11 +136,6 @@ class Method(Protocol):
         Raises:
             BadInput: the method cannot probe this checkpoint.
         """
-
-    @classmethod
-    def complete(cls, choices: Choices, params: Params) -> Choices:
-        """Complete the method's settings for a benchmark by other sections. Default: no change."""
-        return choices
 
     def passes(self) -> list[Any]:
         """List the passes, the main one first. Default: a single pass without a name.

@@ -84,18 +84,11 @@ def blocks(builder: str) -> str:
 
 
 def _check_named(params: Params) -> None:
-    """Refuse a params.yaml without a section that dvc.yaml names for a kind of its models."""
-    from medprobe import methods
-
-    for kind in (kind for kind, models in params.models.by_kind().items() if models):
-        sections = {
-            name for method in methods.find_by_kind([kind]) for name in methods.find(method).PARAMS
-        }
-        missing = sorted(sections - params.model_fields_set)
-        missing += [f"methods.{kind}"] if kind not in params.methods else []
-        if missing:
+    """Refuse a params.yaml without the methods that dvc.yaml names for a kind of its models."""
+    for kind, models in params.models.by_kind().items():
+        if models and kind not in params.methods:
             remedy = f"write it down, as {{}} if it is empty: dvc.yaml names it for {kind} models"
-            raise BadInput("params.yaml", f"{missing[0]} is missing", remedy)
+            raise BadInput("params.yaml", f"methods.{kind} is missing", remedy)
 
 
 def _warn_of_unprobed(params: Params) -> None:

@@ -99,7 +99,7 @@ def parse_settings(model: str, method: str, benchmark: str, params: Params) -> A
     plugin = methods.find(method)
     if kind not in plugin.KINDS:
         raise methods.mismatch_error(method, model, f"this one is {kind}", [kind])
-    choices = plugin.complete(params.choices(model, method, benchmark), params)
+    choices = params.choices(model, method, benchmark)
     return parse_section(
         plugin.Settings, choices, f"params.yaml: methods.{kind}.{method}.{benchmark}"
     )

@@ -347,15 +347,13 @@ def test_a_model_that_was_not_rewired_is_refused_where_sets_are_named(prober: An
     assert prober("roberta", sets=()).passes() == [Pass()]
 
 
-def test_all_sentence_sets_are_probed_unless_some_are_named() -> None:
-    params = Params(sentence_sets={"pubmed": {"without": ["bert"]}, "wiki": {"models": ["bert"]}})
-    for choices, sets in (
-        ({}, ["pubmed", "wiki"]),
-        ({"sets": None}, ["pubmed", "wiki"]),
-        ({"sets": []}, []),
-        ({"sets": ["wiki"]}, ["wiki"]),
-    ):
-        assert Contrastive.complete(choices, params)["sets"] == sets
+def test_all_sets_that_the_model_is_rewired_on_are_probed_unless_some_are_named(
+    prober: Any,
+) -> None:
+    main = [Pass("set-0"), Pass("set-1")]
+    assert prober(sets=None).passes() == prober(sets=("set-0", "set-1")).passes()
+    assert prober(sets=None).passes()[:2] == main
+    assert prober("roberta", sets=None).passes() == [Pass()]
 
 
 def test_without_sets_the_model_is_probed_as_it_came(prober: Any) -> None:

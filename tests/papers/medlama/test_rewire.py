@@ -615,6 +615,16 @@ def test_no_benchmark_has_the_name_of_the_folder_of_sentence_sets() -> None:
         check(params)
 
 
+@pytest.mark.parametrize("name", ["rewire", "sentence_sets"])
+def test_a_section_that_dvc_yaml_names_for_rewiring_must_be_there(name: str) -> None:
+    sections = {"rewire": {}, "sentence_sets": {}, "methods": {"masked": {}}}
+    del sections[name]
+    check(Params(**sections))
+    origins = {"folders": {"mine": "mine"}, "models": {"masked": {"mine": {}}}}
+    with pytest.raises(BadInput, match=f"{name} is missing; write it down"):
+        check(Params(**sections, **origins))
+
+
 def test_a_checkpoint_says_when_there_is_no_room(
     working_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,10 +17,10 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from medprobe.core.errors import BadInput
-from medprobe.core.params import EngineParams, Params
+from medprobe.core.params import EngineParams
 from medprobe.core.places import MODELS
 from medprobe.core.progress import print_above
-from medprobe.core.settings import Choices, Section, Values
+from medprobe.core.settings import Section, Values
 from medprobe.core.tables import SLOT
 from medprobe.engine.encode import encode, read_characters
 from medprobe.engine.load import Model, load
@@ -36,7 +36,6 @@ from medprobe.papers.medlama.rewired import (
     checkpoints,
     read_settings,
 )
-from medprobe.papers.medlama.settings.sentence_sets import SENTENCE_SETS
 from medprobe.papers.medlama.settings.sweeps import Swept
 
 KEY = "params.yaml: methods.<kind>.contrastive.<benchmark>"
@@ -59,7 +58,6 @@ class Contrastive(Method):
     WHY = "it compares texts by their first token, which under a causal model has read nothing else"
     ONLY_SELECTS = frozenset({"sets", "step", "sweeps"})
     READS = ("outputs/rewired/${item.model}",)
-    PARAMS = ("sentence_sets",)
     ASK_PRIORITY = MappingProxyType({"rank": 2})
 
     class Settings(Section):
@@ -115,12 +113,6 @@ class Contrastive(Method):
         self.indexes: list[NameIndex] = []  # of the names, one a layer
         self.has_reported = False  # which of `read_layers` the model lacks
 
-    @classmethod
-    def complete(cls, choices: Choices, params: Params) -> Choices:
-        """Use all sentence sets of `params.yaml` if none are named."""
-        sets = choices.get("sets")
-        return {**choices, "sets": [*SENTENCE_SETS.of(params)] if sets is None else sets}
-
     def passes(self) -> list[Pass]:
         """List the checkpoints to probe: of each set that of the chosen step, then all others.
 
@@ -129,7 +121,7 @@ class Contrastive(Method):
         """
         main_passes: list[Pass] = []
         further_passes: list[Pass] = []
-        sets = self.settings.sets or () if self.checkpoint.parent == MODELS else ()
+        sets = self._sets() if self.checkpoint.parent == MODELS else ()
         if sets and not (folder := REWIRED / self.checkpoint.name).is_dir():
             remedy = f"run `medprobe rewire --model {folder.name}`, or set sets: [] in {KEY}"
             raise BadInput(folder, "the model was not rewired", remedy)
@@ -139,6 +131,13 @@ class Contrastive(Method):
             for swept in self._swept(main.set):
                 further_passes += [swept, *self._further_steps(swept)]
         return [*main_passes, *further_passes, Pass()]
+
+    def _sets(self) -> Sequence[str]:
+        """The sentence sets to use: if none are named, all that the model is rewired on."""
+        if self.settings.sets is not None:
+            return self.settings.sets
+        folders = [path for path in (REWIRED / self.checkpoint.name).glob("*") if path.is_dir()]
+        return sorted({path.name.partition("+")[0] for path in folders})
 
     def _swept(self, name: str) -> list[Pass]:
         """The values of sweeps that the model was rewired with on a set."""

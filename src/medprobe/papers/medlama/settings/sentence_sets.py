@@ -87,8 +87,11 @@ def _check_sections(params: Params) -> None:
         if FOLDER in named:
             problem = f"'{FOLDER}' is the folder of sentence sets"
             raise BadInput(f"params.yaml: benchmarks.{builder}", problem, "choose another name")
-    if SENTENCE_SETS.of(params) and "rewire" not in (params.model_extra or {}):
-        raise BadInput("params.yaml", "rewire is missing", "write it down: dvc.yaml names it")
+    is_rewired = params.models.masked or params.models.encoder
+    for name in (REWIRE.name, SENTENCE_SETS.name):
+        if is_rewired and name not in (params.model_extra or {}):
+            remedy = "write it down, as {} if it is empty: dvc.yaml names it for such models"
+            raise BadInput("params.yaml", f"{name} is missing", remedy)
 
 
 def _check_step(params: Params, name: str, step: int, where: str) -> None:
