@@ -41,14 +41,14 @@ class Context:
     """A run of the gate, for checks that need more than their own values.
 
     `tables` are all validated tables, by name, and `places` says where rows are in their source. A
-    check adds to `reasons` why a row fails, by the row's id: what can always be shown, and text of
-    the data, which can be licensed. `computed` holds what takes long and several checks need, by a
-    name.
+    check adds to `reasons` why a row fails, by its own name and the row's id: what can always be
+    shown, and text of the data, which can be licensed. `computed` holds what takes long and several
+    checks need, by a name.
     """
 
     tables: Mapping[str, pd.DataFrame]
     places: Mapping[str, str] = field(default_factory=dict)
-    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reasons: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     computed: dict[str, Any] = field(default_factory=dict)
 
 

@@ -100,7 +100,7 @@ def _outcome(
         "failing": len(rows),
         "examples": [
             {
-                **_failing(row, row_id, text, context),
+                **_failing(row, row_id, text, context, entry.type),
                 "fault": describe(entry.type, entry.kwargs, row),
             }
             for row in rows[:EXAMPLES]
@@ -116,7 +116,7 @@ def _exception(message: str, text: bool) -> str:
 
 
 def _failing(
-    row: dict[str, Any], row_id: list[str], text: bool, context: Context
+    row: dict[str, Any], row_id: list[str], text: bool, context: Context, check: str
 ) -> dict[str, Any]:
     """A failing row: its number, its id, the check's reason, and the columns' values."""
     name = " ".join(str(row[column]) for column in row_id)
@@ -125,8 +125,8 @@ def _failing(
         for column, value in row.items()
         if column not in [NUMBER, *row_id] and (text or isinstance(value, (int, float)))
     }
-    if name in context.reasons:
-        place, detail = context.reasons[name]
+    if reason := context.reasons.get((check, name)):
+        place, detail = reason
         values["reason"] = f"{place}: {detail}" if text and detail else place
     place = context.places.get(name, "")
     return {"number": int(row[NUMBER]), "row": name, "place": place, **values}

@@ -74,15 +74,15 @@ def run_gate(
     def run(
         change: Callable[[Tables], None],
         of: Collection[str] = ("examples", "splits", "queries"),
+        severity: str = "critical",
     ) -> dict[str, list[dict[str, Any]]]:
         folder = clean / "outputs/benchmarks/diskne"
         tables = {path.stem: pd.read_parquet(path) for path in folder.glob("*.parquet")}
         change(tables)
         reports = checks.run([s for s in loaded if s.table in of], tables, text=True)
         failed = [c for report in reports for c in report["checks"] if not c["success"]]
-        critical = [check for check in failed if check["severity"] == "critical"]
         rows: dict[str, list[dict[str, Any]]] = {}
-        for check in critical:
+        for check in (check for check in failed if check["severity"] == severity):
             rows.setdefault(check["type"], []).extend(check["examples"])
         return rows
 
@@ -189,6 +189,19 @@ def test_a_planted_leak_is_caught_and_named(
     assert set(failed) == {LEAK}
     rows = [f"{row['row']} {row}" for examples in failed.values() for row in examples]
     assert re.search(message, " ".join(rows))
+
+
+def test_each_check_gives_its_own_reason_for_a_row(run_gate: RunGate) -> None:
+    def plant(tables: Tables) -> None:
+        text = "Had the flu, the grippe as la Mancha has."
+        _put_premise(tables, _trained(tables, "C0000004"), text)
+
+    for check, severity, name in (
+        (LEAK, "critical", "flu"),
+        ("expect_no_disease_nearly_named", "warning", "la grippe"),
+    ):
+        reason = run_gate(plant, ["splits"], severity)[check][0]["reason"]
+        assert reason.endswith(f"in its premise: '{name}'")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from medprobe.papers.diskne.leaks import NAMED, NEARLY, find_leaks, plain
 from medprobe.sources.reread import CUI, ENGLISH, MRCONSO, STR, read_names
 
 TEXTS = ("hypothesis", "full_hypothesis", "premise")
+CHECKS = {NAMED: "expect_no_disease_leakage", NEARLY: "expect_no_disease_nearly_named"}
 FEWEST = 8  # words of a premise that can be a near copy
 ROWS = 256  # premises that are held against all others at once
 
@@ -63,7 +64,7 @@ def _are_free_of(how: str, rows: pd.DataFrame, match: str, context: Context) -> 
     for target, split, example in zip(*(rows[column] for column in rows.columns), strict=True):
         leak = split != "test" and mentions.get((how, example, target))
         if leak:
-            context.reasons[f"{target} {split} {example}"] = leak
+            context.reasons[CHECKS[how], f"{target} {split} {example}"] = leak
         accepted.append(not leak)
     return accepted
 
