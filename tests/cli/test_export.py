@@ -24,7 +24,7 @@ from medprobe.library import Results, results
 from medprobe.pipeline.stages.compare import compare
 from medprobe.report.numbers import cell
 
-PARAMS = Params(score=ScoreParams(bootstrap=50), **NAMED)
+PARAMS = Params(score=ScoreParams(bootstrap=100), **NAMED)
 
 
 @pytest.fixture(scope="module")

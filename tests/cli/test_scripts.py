@@ -40,7 +40,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as monkeypatch:
         project(folder, monkeypatch)
         Path("params.yaml").write_text(yaml.safe_dump(PARAMS))
-        params = Params(score=ScoreParams(bootstrap=50), **NAMED)
+        params = Params(score=ScoreParams(bootstrap=100), **NAMED)
         score_once(params)
     return folder
 

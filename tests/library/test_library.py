@@ -160,7 +160,7 @@ def test_few_facts_are_drawn_and_wrong_ones_named(tiny_model: FolderOf) -> None:
 def scored_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_model: FolderOf) -> Path:
     """A project with scores and a model."""
     project(tmp_path, monkeypatch)
-    score_once(Params(score=ScoreParams(bootstrap=50), **NAMED))
+    score_once(Params(score=ScoreParams(bootstrap=100), **NAMED))
     places.MODELS.mkdir()
     (places.MODELS / "taught").symlink_to(tiny_model("bert"))
     return tmp_path

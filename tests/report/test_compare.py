@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 import pytest
 import transformers
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import FolderOf, made_up_paper
@@ -226,6 +226,7 @@ def test_a_difference_is_counted_in_printed_deviations_on_the_papers_data_alone(
     assert (cell.text if isinstance(cell, Cell) else cell) == verdict
 
 
+@settings(settings.get_profile("few"))
 @given(st.data())
 def test_what_a_mean_is_over_decides_about_the_papers_data(data: st.DataObject) -> None:
     """Whatever relations and queries are taken out of a mean or put in, the word changes."""

@@ -43,7 +43,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with lineage.recorded(record, path, {}):
             pass
         assert "ada-lovelace" in record.read_text()
-        params = Params(score=ScoreParams(bootstrap=50), **NAMED)
+        params = Params(score=ScoreParams(bootstrap=100), **NAMED)
         score_once(params)
         compare(params)
     return folder / places.REPORTS

@@ -255,9 +255,7 @@ ASTHMA, INFLUENZA = "C0000001", "C0000004"  # of the first positive and of its n
     "edges",
     [
         [(ASTHMA, INFLUENZA)],
-        [(INFLUENZA, ASTHMA)],
-        [(ASTHMA, "C9000001"), ("C9000001", INFLUENZA)],  # at any distance
-        [(INFLUENZA, "C9000001"), ("C9000001", ASTHMA)],
+        [(INFLUENZA, "C9000001"), ("C9000001", ASTHMA)],  # at any distance
     ],
 )
 def test_released_negatives_above_or_below_their_disease_stay_or_are_counted(
