@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -34,15 +35,24 @@ stages:
 PROBE = "cat built trained > probed"
 
 
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reproduced")
+    with chdir(folder):
+        Path("data").mkdir()
+        Path("data/facts").write_text("facts")
+        Path("code").write_text("code")
+        Path("dvc.yaml").write_text(STAGES)
+        with Repo.init(no_scm=True) as repo:
+            repo.add("data")
+            repo.reproduce()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def up_to_date(working_folder: Path) -> None:
-    Path("data").mkdir()
-    Path("data/facts").write_text("facts")
-    Path("code").write_text("code")
-    Path("dvc.yaml").write_text(STAGES)
-    with Repo.init(no_scm=True) as repo:
-        repo.add("data")
-        repo.reproduce()
+def up_to_date(reproduced: Path, working_folder: Path) -> None:
+    """The working folder is a project whose stages have run."""
+    shutil.copytree(reproduced, working_folder, dirs_exist_ok=True)
 
 
 def test_nothing_is_left_where_nothing_changed() -> None:

@@ -22,7 +22,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose results were tracked."""
     folder = tmp_path_factory.mktemp("project")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        make_project(folder, monkeypatch, {**STAGES, **REWIRED_STAGES})
+        make_project(folder, monkeypatch, {**STAGES, **REWIRED_STAGES}, [""])
         LOSSES.joinpath("taught").mkdir(parents=True)
         LOSSES.joinpath("taught/set-0.csv").write_text("step,loss\n1,0.9\n2,0.5\n")
         REWIRED.joinpath(SWEPT).mkdir(parents=True)
