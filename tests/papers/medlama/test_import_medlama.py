@@ -70,6 +70,6 @@ def test_released_sources_and_sentence_sets_are_listed_with_sizes(tmp_path: Path
     assert rows["medlama"] == (1500, ["real"])
     assert rows["umls/MRREL.RRF"][0] is None
     assert "(medlama)" in rows["umls/MRREL.RRF"][1]
-    assert rows["sentences/mine.txt"] == (None, ["rewiring on mine"])
+    assert rows["sentences/mine.txt"] == (None, ["sentence_sets.mine"])
     assert missing_sources(list_sources(params, tmp_path)) == ["sentences/mine.txt"]
-    assert rows["sentences/other.txt"] == (13, ["(rewiring on other)"])
+    assert rows["sentences/other.txt"] == (13, ["(sentence_sets.other)"])

@@ -113,7 +113,7 @@ def test_medlama_as_released_comes_to_the_page_as_the_documents_say(
     for command in commands:
         output += project.works(*command.replace("~", str(tmp_path)).split())
     assert "copied 38 files" in output and "not there" not in output
-    assert f"rewiring on {sentence_set}" in output
+    assert f"sentence_sets.{sentence_set}" in output
     outputs = project.folder / "outputs"
     assert (outputs / "passed/real").is_file()
     assert (outputs / f"validation/sentences/{sentence_set}/result.json").is_file()
