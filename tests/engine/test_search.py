@@ -1,5 +1,6 @@
 """Nearest neighbours against a slow, obvious search."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medprobe.engine.search import Distance, NameIndex
+from medprobe.engine.search import MARGIN, Distance, NameIndex
 
 
 def nearest(
@@ -48,6 +49,28 @@ def test_ties_over_the_edge_of_k_go_by_name() -> None:
     places, scores = nearest(np.ones((2, 4), np.float32), candidates, names, 3)
     assert [[names[i] for i in row] for row in places] == [["name 000", "name 001", "name 002"]] * 2
     assert scores.tolist() == [[-4.0] * 3] * 2
+
+
+def test_names_that_lie_close_together_far_from_the_origin_need_no_wider_search() -> None:
+    """As those of an encoder that was not rewired."""
+    draw = np.random.default_rng(0)
+    centre = draw.normal(size=32) * 5
+    candidates, queries = (
+        (centre + draw.normal(size=(count, 32)) * 0.02).astype(np.float32) for count in (2000, 5)
+    )
+    names = [f"name {i}" for i in range(2000)]
+    index, fetched = NameIndex(), []
+    index.add(names, candidates)
+    search = index.faiss_index.search
+
+    def counted(block: Any, count: int, *, params: Any) -> Any:
+        fetched.append(count)
+        return search(block, count, params=params)
+
+    index.faiss_index = SimpleNamespace(search=counted)
+    places, _ = index.nearest(queries, names, 10)
+    assert [[names[i] for i in row] for row in places] == slow(queries, candidates, names, 10)
+    assert {*fetched} == {10 + MARGIN}
 
 
 @pytest.mark.parametrize("distance", ["l2", "cosine"])

@@ -3,6 +3,9 @@
 faiss selects who may be among the best k, double precision decides, and equal scores go by name.
 The result depends neither on the order of the names, nor on how many queries are searched at once,
 nor on which other names the index holds.
+
+The vectors of an encoder that was not rewired lie close together, far from the origin. There
+faiss's distances would tell few of them apart, so it gets them relative to their centre.
 """
 
 from collections.abc import Sequence
@@ -27,7 +30,9 @@ class NameIndex:
         self.names: list[str] = []
         self.positions: dict[str, int] = {}
         self.name_order = np.empty(0, dtype=int)  # each name's place in the sorted names
-        self.largest_norm = 0.0  # squared norm
+        self.vectors: Vectors = np.empty((0, 0), dtype=np.float32)
+        self.centre: Vectors = np.empty(0, dtype=np.float32)  # of the names that came first
+        self.largest_norm = 0.0  # squared norm relative to the centre
         self.faiss_index: Any = None
 
     def __contains__(self, name: str) -> bool:
@@ -41,13 +46,18 @@ class NameIndex:
             vectors: float32 [names, hidden].
         """
         vectors = np.ascontiguousarray(_unit(vectors) if self.distance == "cosine" else vectors)
-        self.faiss_index = self.faiss_index or faiss.IndexFlatL2(vectors.shape[1])
-        self.faiss_index.add(vectors)
+        if self.faiss_index is None:
+            self.faiss_index = faiss.IndexFlatL2(vectors.shape[1])
+            self.vectors = vectors[:0]
+            self.centre = vectors.mean(0, dtype=np.float64).astype(np.float32)
+        centred = vectors - self.centre
+        self.faiss_index.add(centred)
+        self.vectors = np.concatenate([self.vectors, vectors])
         self.positions |= {name: place for place, name in enumerate(names, start=len(self.names))}
         self.names += names
         by_name = sorted(range(len(self.names)), key=self.names.__getitem__)
         self.name_order = np.argsort(by_name)
-        self.largest_norm = max(self.largest_norm, float((vectors**2).sum(1).max()))
+        self.largest_norm = max(self.largest_norm, float((centred**2).sum(1).max()))
 
     def nearest(
         self, queries: Vectors, names: Sequence[str], k: int
@@ -85,22 +95,22 @@ class NameIndex:
         than all that faiss left out is searched again with more of them.
         """
         count_fetched = min(count_fetched, count)
-        vectors = faiss.rev_swig_ptr(
-            self.faiss_index.get_xb(), self.faiss_index.ntotal * self.faiss_index.d
-        )
-        vectors = vectors.reshape(-1, self.faiss_index.d)
         places = np.empty((len(queries), k), dtype=int)
         scores = np.empty((len(queries), k))
         step = max(1, PAIRS // count_fetched)
         for start in range(0, len(queries), step):
             block = queries[start : start + step]
-            distances, neighbours = self.faiss_index.search(block, count_fetched, params=parameters)
-            differences = vectors[neighbours].astype(np.float64) - block[:, None].astype(np.float64)
+            centred = block - self.centre
+            distances, neighbours = self.faiss_index.search(
+                centred, count_fetched, params=parameters
+            )
+            found = self.vectors[neighbours].astype(np.float64)
+            differences = found - block[:, None].astype(np.float64)
             exact = np.einsum("qnd,qnd->qn", differences, differences)
             order = np.lexsort((self.name_order[neighbours], exact))[:, :k]
             part_places = np.take_along_axis(neighbours, order, axis=1)
             part_scores = -np.take_along_axis(exact, order, axis=1)
-            slack = ROUNDING * ((block**2).sum(1) + self.largest_norm)
+            slack = ROUNDING * ((centred**2).sum(1) + self.largest_norm)
             uncertain = -part_scores[:, -1] + slack >= distances[:, -1]
             if count_fetched < count and uncertain.any():
                 wider = self._search(block[uncertain], count, parameters, k, count_fetched * 4)
