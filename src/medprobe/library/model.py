@@ -128,14 +128,13 @@ class Model:
             BadInput: the prompt does not have exactly one slot, or the method writes no answers.
         """
         self._check_method(method, "ask", "it writes no answers of its own", writes=True)
-        if free := methods.find(method).FREE_TEXT_SETTINGS:
-            settings = {**free, **(settings or {})}
+        settings = {**(methods.find(method).WRITES_WITH or {}), **(settings or {})}
         return self._predict(prompt, [], method, k, settings)
 
     def _check_method(self, method: str, action: str, problem: str, *, writes: bool) -> None:
         def is_suitable(name: str) -> bool:
-            found = methods.find(name)
-            return writes == found.WRITES_FREELY or (writes and bool(found.FREE_TEXT_SETTINGS))
+            settings = methods.find(name).WRITES_WITH
+            return settings is not None if writes else settings != {}
 
         if methods.find(method).METRIC != ANSWER_METRIC or not is_suitable(method):
             alternatives = [name for name in find_answering(self.kinds) if is_suitable(name)]

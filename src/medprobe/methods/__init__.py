@@ -97,13 +97,13 @@ class Method(Protocol):
         WHY: why it cannot probe others, if the names of the kinds do not explain it.
         NEEDS: abilities of a backend, of which it needs one at least (`medprobe.backends`).
         METRIC: what scores its predictions, a module of `medprobe.metrics`.
-        WRITES_FREELY: whether the model writes its predictions, without regard to candidates.
+        WRITES_WITH: settings with which the model writes its predictions, without regard to
+            candidates; empty if it always does, None if it only ranks candidates.
         SIDE_TABLES: tables for people, such as training curves, each with its columns. The
             predictions have a column of the table's name, with its rows as JSON. The stage writes
             them, once each, to a file of their own.
         Settings: the settings of the method, as in `params.yaml`.
         ONLY_SELECTS: settings that only select passes and tasks and change no prediction.
-        FREE_TEXT_SETTINGS: settings by which it writes answers, if it can also rank candidates.
         ASK_PRIORITY: whether `medprobe ask` and `run` take it, where no method is named, to rank
             candidates or to write: of those that serve the model the one with the highest number.
         READS: further outputs that it reads, as dvc.yaml names them: `${item.model}` is the model.
@@ -114,12 +114,11 @@ class Method(Protocol):
     WHY: ClassVar[str] = ""
     NEEDS: ClassVar[frozenset[Ability]] = frozenset({"weights"})
     METRIC: ClassVar[str] = "accuracy"
-    WRITES_FREELY: ClassVar[bool] = False
+    WRITES_WITH: ClassVar[Mapping[str, Any] | None] = None
     SIDE_TABLES: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     Settings: ClassVar[type[Section]]
     ONLY_SELECTS: ClassVar[frozenset[str]] = frozenset()
     READS: ClassVar[tuple[str, ...]] = ()
-    FREE_TEXT_SETTINGS: ClassVar[Mapping[str, Any]] = {}
     ASK_PRIORITY: ClassVar[Mapping[Literal["rank", "write"], int]] = {}
 
     checkpoint: Path

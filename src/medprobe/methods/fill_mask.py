@@ -28,7 +28,7 @@ class FillMask(Method):
 
     KINDS = ("masked",)
     ASK_PRIORITY = MappingProxyType({"write": 2})
-    WRITES_FREELY = True
+    WRITES_WITH = MappingProxyType({})
 
     class Settings(Section):
         """Nothing else to choose."""

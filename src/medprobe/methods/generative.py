@@ -5,6 +5,7 @@ off. See `engine.seq2seq`.
 """
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -28,7 +29,7 @@ class Generative(Method):
     """
 
     KINDS = ("seq2seq",)
-    WRITES_FREELY = True
+    WRITES_WITH = MappingProxyType({})
 
     class Settings(Section):
         """The paper's settings: ten beams, of which all are kept.

@@ -10,6 +10,7 @@ Source: Zhong et al., NAACL 2021; Sung et al., 2021, use it for BioLAMA.
 
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 import pandas as pd
@@ -39,7 +40,7 @@ class Optiprompt(Method):
     """
 
     KINDS = ("masked",)
-    WRITES_FREELY = True
+    WRITES_WITH = MappingProxyType({})
     ONLY_SELECTS = frozenset({"seeds"})
 
     class Settings(DecodingSettings):

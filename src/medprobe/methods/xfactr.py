@@ -5,6 +5,7 @@ The decoding is `engine.filling`; its beams of all lengths become predictions (`
 
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 import pandas as pd
@@ -32,7 +33,7 @@ class Xfactr(Method):
     """
 
     KINDS = ("masked",)
-    WRITES_FREELY = True
+    WRITES_WITH = MappingProxyType({})
     ONLY_SELECTS = frozenset({"decodings"})
 
     class Settings(DecodingSettings):

@@ -66,7 +66,7 @@ class Answering(Method):
     """
 
     KINDS = ("chat", "causal", "seq2seq")
-    FREE_TEXT_SETTINGS = MappingProxyType({"forms": ["free"]})
+    WRITES_WITH = MappingProxyType({"forms": ["free"]})
     ASK_PRIORITY = MappingProxyType({"write": 1})
     NEEDS = frozenset(FORM_NEEDS.values())
     ONLY_SELECTS = frozenset({"templates", "shots", "forms"})
