@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from medprobe.core.errors import quoting
-
-if TYPE_CHECKING:
-    pass
 
 PR_SET_PDEATHSIG: Final = 1  # of Linux
 START_SECONDS: Final = 4.0  # about what a process needs to import the libraries

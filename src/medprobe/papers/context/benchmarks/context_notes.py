@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from medprobe.benchmarks import Benchmark
 from medprobe.papers.context.benchmarks import context
 
 METADATA = replace(
@@ -10,11 +9,4 @@ METADATA = replace(
     licence="UMLS Metathesaurus licence; MIMIC-III's data use agreement",
     sources=(*context.UMLS, "notes"),
 )
-BENCHMARK = Benchmark(
-    METADATA,
-    context.Settings,
-    context.build,
-    many_files=True,
-    gate_sources=context.UMLS[1:2],
-    tables=context.TABLES,
-)
+BENCHMARK = replace(context.BENCHMARK, metadata=METADATA)
