@@ -55,6 +55,12 @@ class Pass:
         return (self.set or ORIGINAL) + swept + (f"/step-{self.step}" if self.step else "")
 
 
+def rewired_sets(model: str) -> list[str]:
+    """Return the sentence sets that a model is rewired on, in alphabetical order."""
+    folders = [path for path in (REWIRED / model).glob("*") if path.is_dir()]
+    return sorted({path.name.partition("+")[0] for path in folders})
+
+
 def read_settings(folder: Path) -> dict[str, Any]:
     """Return the settings of a rewiring, with its key; none where they are not recorded."""
     path = folder / RECORD

@@ -35,6 +35,7 @@ from medprobe.papers.medlama.rewired import (
     Pass,
     checkpoints,
     read_settings,
+    rewired_sets,
 )
 from medprobe.papers.medlama.settings.sweeps import Swept
 
@@ -121,7 +122,10 @@ class Contrastive(Method):
         """
         main_passes: list[Pass] = []
         further_passes: list[Pass] = []
-        sets = self._sets() if self.checkpoint.parent == MODELS else ()
+        sets: Sequence[str] = ()
+        if self.checkpoint.parent == MODELS:
+            named = self.settings.sets
+            sets = rewired_sets(self.checkpoint.name) if named is None else named
         if sets and not (folder := REWIRED / self.checkpoint.name).is_dir():
             remedy = f"run `medprobe rewire --model {folder.name}`, or set sets: [] in {KEY}"
             raise BadInput(folder, "the model was not rewired", remedy)
@@ -131,13 +135,6 @@ class Contrastive(Method):
             for swept in self._swept(main.set):
                 further_passes += [swept, *self._further_steps(swept)]
         return [*main_passes, *further_passes, Pass()]
-
-    def _sets(self) -> Sequence[str]:
-        """The sentence sets to use: if none are named, all that the model is rewired on."""
-        if self.settings.sets is not None:
-            return self.settings.sets
-        folders = [path for path in (REWIRED / self.checkpoint.name).glob("*") if path.is_dir()]
-        return sorted({path.name.partition("+")[0] for path in folders})
 
     def _swept(self, name: str) -> list[Pass]:
         """The values of sweeps that the model was rewired with on a set."""
