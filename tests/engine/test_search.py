@@ -61,11 +61,12 @@ def test_names_that_lie_close_together_far_from_the_origin_need_no_wider_search(
     names = [f"name {i}" for i in range(2000)]
     index, fetched = NameIndex(), []
     index.add(names, candidates)
+    index.nearest(queries, names, 10)
     search = index.faiss_index.search
 
-    def counted(block: Any, count: int, *, params: Any) -> Any:
+    def counted(block: Any, count: int) -> Any:
         fetched.append(count)
-        return search(block, count, params=params)
+        return search(block, count)
 
     index.faiss_index = SimpleNamespace(search=counted)
     places, _ = index.nearest(queries, names, 10)
