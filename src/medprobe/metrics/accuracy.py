@@ -128,9 +128,10 @@ def values(predictions: pd.DataFrame, queries: pd.DataFrame, *, ties: bool = Tru
         return _values_of_run(predictions, queries, has_scores)
     tables = []
     for (variant, _), rows in predictions.groupby(["variant", "replicate"]):
-        is_asked = queries["query_id"].isin(rows["query_id"])  # a control can lack some
-        of_variant = queries[is_asked] if is_shuffled(variant) else queries
-        tables.append(_values_of_run(rows, of_variant, has_scores))
+        asked = queries
+        if is_shuffled(variant):  # such a control can lack some
+            asked = queries[queries["query_id"].isin(rows["query_id"].unique())]
+        tables.append(_values_of_run(rows, asked, has_scores))
     return pd.concat(tables, ignore_index=True)
 
 
