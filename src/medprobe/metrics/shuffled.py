@@ -76,6 +76,7 @@ def find_strata(
     means = values.groupby(["query_id"], sort=True)[_metrics(values)].mean()
     first = values.drop_duplicates("query_id").sort_values("query_id").set_index("query_id")
     first[_metrics(values)] = means
+    places = first.index.get_indexer(listed["query_id"])
     strata: dict[str, list[Stratum]] = {}
     for (subset, _), rows in first.groupby(["subset", "relation"]):
         for block in _blocks(rows):
@@ -83,7 +84,8 @@ def find_strata(
             if clusters.max() == 0:
                 continue
             found = [{*map(rule, names)} for names in answers[block.index]]
-            hits = _hits(table, listed[listed["query_id"].isin(block.index)], found)
+            in_block = np.append(first.index.isin(block.index), [False])  # the last of no query
+            hits = _hits(table, listed[in_block[places]], found)
             expected = [shuffled_means(own, clusters) for own in hits]
             stratum = Stratum(table, clusters, hits, expected, len(block) / len(rows))
             strata.setdefault(str(subset), []).append(stratum)
