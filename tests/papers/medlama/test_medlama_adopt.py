@@ -77,11 +77,29 @@ def test_a_table_has_the_sentences_of_its_models(params_path: Path) -> None:
     assert sets["wiki_sents_no_punkt_10k"].models == ("bert-base-uncased",)
     assert sets["pubmed_sents_no_punkt_10k_9"].without == ("bert-base-uncased",)
     assert len(sets) == 11 and REWIRE.of(params)["batch"] == 192
-    steps = checkpoint_steps(RewireSettings.model_validate(REWIRE.of(params)))
-    assert steps == [200], "the steps before are another figure's"
     params_path.write_text(adopt(paper, "figure 8", params_path)[1], encoding="utf-8")
     params = load_params(params_path)
     assert set(params.fetch) == {"pubmedbert"} and len(SENTENCE_SETS.of(params)) == 10
+
+
+@pytest.mark.parametrize(
+    ("paper", "table"),
+    [
+        (name, table)
+        for name in ("contrastive-probe-acl2022", "contrastive-probe-v1")
+        for table, found in papers()[name].tables.items()
+        if found.repeats or any(row.method == "contrastive" for row in found.rows)
+    ],
+)
+def test_a_table_is_rewired_to_the_step_that_it_probes_and_no_other(
+    params_path: Path, paper: str, table: str
+) -> None:
+    """Each step that is kept is probed; a table's numbers are of one."""
+    params_path.write_text(adopt(paper, table, params_path)[1], encoding="utf-8")
+    params = load_params(params_path)
+    steps = checkpoint_steps(RewireSettings.model_validate(REWIRE.of(params)))
+    probed = params.methods["encoder"]["contrastive"].values()
+    assert {*steps} == {settings["step"] for settings in probed}
 
 
 def test_a_table_has_the_rows_that_it_shares_with_another_one(params_path: Path) -> None:
