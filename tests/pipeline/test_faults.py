@@ -232,6 +232,27 @@ with process_group() as group:
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
 
 
+def test_a_stage_that_has_lost_the_interrupt_is_killed(working_folder: Path) -> None:
+    """As where a library that is being imported has caught it: one signal is enough."""
+    stage = "{cmd: \"trap '' INT; echo in; sleep 1000\", outs: [out]}"
+    Path("dvc.yaml").write_text(f"stages: {{probe: {stage}}}\n")
+    subprocess.run(["dvc", "init", "--quiet", "--no-scm"], check=True)
+    code = """
+from medprobe.pipeline import repro
+from medprobe.pipeline.stale_stages import Stage
+repro.GRACE = 0.01
+with repro.process_group() as group:
+    repro._run({"probe": Stage("now", "", ())}, 1, repro.environment(), group, [])
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=PIPE, stdout=PIPE, text=True)
+    assert process.stdout
+    while process.stdout.readline() != "in\n":
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+
+
 def test_a_second_repro_waits_and_says_so(tmp_path: Path) -> None:
     """Ctrl-C ends its waiting by one line; otherwise it runs when the first has ended."""
     (tmp_path / PARTS).mkdir(parents=True)

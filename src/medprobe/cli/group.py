@@ -1,5 +1,6 @@
 """The group of all commands, and how it reports errors."""
 
+import atexit
 import contextlib
 import copy
 import errno
@@ -181,6 +182,7 @@ class Commands(click.Group):
                 stream.reconfigure(errors="replace")  # where the locale has no letter for a text
         name_user()
         gc.set_threshold(1_000_000)  # imports create about as many objects, and none is garbage
+        atexit.register(gc.freeze)  # the interpreter's end would search them: seconds after a stop
         return super().__call__(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -37,6 +37,7 @@ DVC: Final = (  # `dvc` without its advice after each stage: what to add to git,
 )
 TITLE: Final = re.compile("<title>(?:medprobe: )?(.*?)</title>")
 STOPPING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+GRACE: Final = 10.0  # seconds in which an interrupted stage ends
 
 
 def repro(jobs: int, *, share_cards: bool = False) -> None:
@@ -96,8 +97,9 @@ def exclusive_lock() -> Iterator[None]:
 def process_group() -> Iterator[int]:
     """Provide the id of a process group that ends with this process, even after a kill.
 
-    A first stop signal interrupts the processes in the group, and a second one kills them. No
-    process outlives the block.
+    A first stop signal interrupts the processes in the group. A second one, or the end of GRACE,
+    kills them: a library that is being imported can lose the interrupt. No process outlives the
+    block.
     """
     # The keeper leads the group. It outlives Ctrl-C, and reads a pipe that closes when this process
     # dies, however that happens; then it kills the group, itself included.
@@ -108,13 +110,19 @@ def process_group() -> Iterator[int]:
     def stop(number: int, _: object) -> NoReturn:
         print("stopping; finished stages will not run again", file=sys.stderr)
         os.killpg(keeper.pid, signal.SIGINT)
+        signal.setitimer(signal.ITIMER_REAL, GRACE)
         sys.exit(128 + number)
 
+    def kill(*_: object) -> None:
+        os.killpg(keeper.pid, signal.SIGKILL)
+
     handlers = {number: signal.signal(number, stop) for number in STOPPING}
+    handlers[signal.SIGALRM] = signal.signal(signal.SIGALRM, kill)
     try:
         yield keeper.pid
     finally:
-        os.killpg(keeper.pid, signal.SIGKILL)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        kill()
         keeper.communicate()
         for number, handler in handlers.items():
             signal.signal(number, handler)
