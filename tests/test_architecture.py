@@ -100,7 +100,7 @@ def strings(tree: ast.Module) -> list[str]:
 
 def test_the_kernel_names_no_paper_and_no_extension() -> None:
     plugins = [plugin for kind in KINDS for plugin in find_plugins(kind).values()]
-    own = [path for path in own_folders() if path.is_dir()]
+    own = own_folders()
     names = {path.name for path in own}
     names |= {p.name for p in plugins if any(p.path.is_relative_to(path) for path in own)}
     names -= WORDS

@@ -17,6 +17,7 @@ from helpers import FolderOf
 from helpers.project import ROOT, Project, environment
 from medprobe import benchmarks, methods, metrics
 from medprobe.core.errors import BadInput
+from medprobe.core.plugins import own_folders
 from medprobe.pipeline.init import params_text
 from medprobe.pipeline.probing import method_code
 
@@ -100,6 +101,13 @@ def test_plugins_are_found_by_name(home: Path, lab: Path) -> None:
 def test_a_folder_without_a_project_has_no_plugins(home: Path) -> None:
     Path("params.yaml").unlink()
     assert "shortest_first" not in methods.list_names()
+
+
+def test_what_python_left_of_a_removed_folder_is_none(tmp_path: Path) -> None:
+    for name in ("papers/mine/methods/own.py", "extensions/gone/methods/__pycache__/old.pyc"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert own_folders(tmp_path) == [tmp_path / "papers/mine"]
 
 
 def test_nothing_is_imported_from_data_or_outputs(home: Path) -> None:

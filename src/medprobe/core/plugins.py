@@ -126,7 +126,8 @@ def find_outside_plugins(kind: str) -> dict[str, Plugin]:
 def own_folders(root: Path = ROOT) -> list[Path]:
     """List the folders of `papers/` and `extensions/`, which have the shape of `plugins/`."""
     folders = [*(root / "papers").glob("[!._]*"), *(root / "extensions").glob("[!._]*")]
-    return sorted(folder for folder in folders if folder.is_dir())
+    compiled = ("", ".pyc")  # all that git leaves of a folder that was removed
+    return sorted(f for f in folders if any(p.suffix not in compiled for p in f.rglob("*")))
 
 
 @cache
