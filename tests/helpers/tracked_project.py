@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from helpers.store import make_store
 from helpers.toy_project import VARIANTS, project, score_once
 from medprobe.core import lineage
 from medprobe.core.params import HubModel, ModelParams, Models, Params, ScoreParams
@@ -39,6 +40,7 @@ def make_project(
 ) -> None:
     """Make the project in `folder`, with these stages in its dvc.lock."""
     project(folder, monkeypatch, variants)
+    make_store(folder)
     Path("dvc.lock").write_text(yaml.safe_dump({"stages": dict(stages)}, sort_keys=False))
     statistics = Path("outputs/benchmarks/made_up/statistics.csv")
     statistics.write_text("subset,relation,queries\nfull,all,20\n")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 
+from helpers.store import make_store
 from medprobe.tracking import store as tracking_store
 from medprobe.tracking.store import (
     STATE,
@@ -34,22 +35,11 @@ def runs(name: str = "made_up", role: str = "result") -> list[Any]:
     return list(client.search_runs([experiment.experiment_id], query))
 
 
-@pytest.fixture(scope="module")
-def new_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database of a store without runs: MLflow takes seconds to create its tables."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
-        monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-        connect()
-        return Path("mlruns/mlflow.db").absolute()
-
-
 @pytest.fixture
-def empty(new_store: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a store without runs, to work in."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    Path("mlruns").mkdir()
-    shutil.copy(new_store, "mlruns")
+    make_store(working_folder)
     return working_folder
 
 
@@ -217,11 +207,10 @@ def test_a_team_has_experiments_of_its_own(empty: Path, monkeypatch: pytest.Monk
 
 
 def test_on_a_server_the_results_of_others_stay(
-    new_store: Path, working_folder: Path, monkeypatch: pytest.MonkeyPatch
+    empty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(new_store, "server.db")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{working_folder}/server.db")
-    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(working_folder))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{empty}/mlruns/mlflow.db")
+    monkeypatch.setenv("MLFLOW_ARTIFACT_ROOT", str(empty))
     for user in ("one", "other"):
         monkeypatch.setattr(tracking_store, "user", lambda user=user: user)
         result = PendingRun("b", "m", "f", f"key of {user}", lambda: Content({"a": 1.0}))
