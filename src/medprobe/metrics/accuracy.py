@@ -163,32 +163,30 @@ def _values_of_run(
 ) -> pd.DataFrame:
     """`values` of one variant and replicate."""
     table = _queries_of_subsets(predictions, queries)
-    index = pd.MultiIndex.from_frame(table[KEYS])
-    best_ranks = (
-        predictions[predictions["hit"].astype(bool)].groupby(KEYS)["rank"].min().reindex(index)
-    )
+    query_ids = table["query_id"]
+    place = pd.Index(query_ids).get_indexer(predictions["query_id"])  # of each prediction's query
+    rank, hit = predictions["rank"].to_numpy(), predictions["hit"].to_numpy(bool)
+    best_rank = np.full(len(table), np.inf)
+    np.minimum.at(best_rank, place[hit], rank[hit])
     for k in KS:
-        table[f"acc_at_{k}"] = (best_ranks <= k).to_numpy(float)
+        table[f"acc_at_{k}"] = (best_rank <= k).astype(float)
     if has_scores:
         for k in KS:
-            table[f"acc_at_{k}_tied"] = (
-                share_ties(predictions, k).reindex(index, fill_value=0).to_numpy()
-            )
+            table[f"acc_at_{k}_tied"] = share_ties(predictions, place, len(table), k)
     if "answer_rank" in predictions:
-        ranks = predictions.groupby(KEYS)["answer_rank"].first().reindex(index)
-        table["reciprocal_rank"] = (1 / ranks).fillna(0.0).to_numpy()
-        table["names_ahead"] = (ranks - 1).to_numpy()
-    subject = table.pop("subject").to_numpy()
+        known = predictions.dropna(subset="answer_rank").drop_duplicates("query_id")
+        ranks = query_ids.map(known.set_index("query_id")["answer_rank"])
+        table["reciprocal_rank"] = (1 / ranks).fillna(0.0)
+        table["names_ahead"] = ranks - 1
+    subject = table.pop("subject")
     if not lists_outranking(predictions):
-        first_predictions = (
-            predictions[predictions["rank"] == 1].set_index(KEYS)["prediction"].reindex(index)
-        )
-        table["subject_at_1"] = (first_predictions.to_numpy() == subject).astype(float)
+        firsts = predictions[rank == 1].set_index("query_id")
+        first_prediction = query_ids.map(firsts["prediction"])
+        table["subject_at_1"] = (first_prediction == subject).astype(float)
         if "rouge_l" in predictions:
-            firsts = predictions[predictions["rank"] == 1].set_index(KEYS)["rouge_l"]
-            table["rouge_l"] = firsts.reindex(index).fillna(0.0).to_numpy()
+            table["rouge_l"] = query_ids.map(firsts["rouge_l"]).fillna(0.0)
         if "unanswered" in predictions and predictions["unanswered"].notna().any():
-            table["unanswered"] = (first_predictions.fillna("").to_numpy() == "").astype(float)
+            table["unanswered"] = (first_prediction.fillna("") == "").astype(float)
     return table
 
 
@@ -201,30 +199,27 @@ def _queries_of_subsets(predictions: pd.DataFrame, queries: pd.DataFrame) -> pd.
     return table[[*KEYS, *QUERY_KEYS[1:], "subject"]]
 
 
-def share_ties(predictions: pd.DataFrame, k: int) -> pd.Series:
-    """The chance of a hit among the first k where equal scores are in random order, by query.
+def share_ties(predictions: pd.DataFrame, place: np.ndarray, queries: int, k: int) -> np.ndarray:
+    """The chance of a hit among the first k where equal scores are in random order: [queries].
 
-    With a scores above the k-th, g equal to it and h hits among these g, it is 1 where a score
-    above is a hit, else 1 - C(g-h, k-a) / C(g, k-a). Ties are seen as far as the table goes:
-    methods list up to five names behind the last that equal it.
+    `place` says of which query each prediction is. With a scores above the k-th, g equal to it and
+    h hits among these g, the chance is 1 where a score above is a hit, else 1 - C(g-h, k-a) /
+    C(g, k-a). Ties are seen as far as the table goes: methods list up to five names behind the last
+    that equal it.
     """
-    table = predictions.sort_values([*KEYS, "rank"])
-    keys = [table[key] for key in KEYS]
-    scores_within_k = table["score"].where(table["rank"] <= k)
-    edge_score = scores_within_k.groupby(keys).transform("min")
-    hit = table["hit"].astype(bool)
-    is_above, is_equal = table["score"] > edge_score, table["score"] == edge_score
-    counts = (
-        pd.DataFrame(
-            {"above": is_above, "won": is_above & hit, "equal": is_equal, "hits": is_equal & hit}
-        )
-        .groupby(keys)
-        .sum()
-    )
-    size = table["rank"].le(k).groupby(keys).sum()  # fewer than k where there are not so many
-    places_left, group, hits = size - counts["above"], counts["equal"], counts["hits"]
+    score, hit = predictions["score"].to_numpy(), predictions["hit"].to_numpy(bool)
+    is_within = predictions["rank"].to_numpy() <= k
+    edge_score = np.full(queries, np.inf)
+    np.minimum.at(edge_score, place[is_within], score[is_within])
+    is_above, is_equal = score > edge_score[place], score == edge_score[place]
+
+    def count(which: np.ndarray) -> np.ndarray:
+        return np.bincount(place[which], minlength=queries)
+
+    places_left = count(is_within) - count(is_above)  # fewer than k where there are not so many
+    group, hits = count(is_equal), count(is_equal & hit)
     chance = 1 - comb(group - hits, places_left) / comb(group, places_left)
-    return pd.Series(np.where(counts["won"] > 0, 1.0, chance), index=counts.index)
+    return np.where(count(is_above & hit) > 0, 1.0, chance)
 
 
 SCORER = Accuracy()
