@@ -7,6 +7,7 @@ import pytest
 
 from bench import significance
 from bench.significance import IGNORANT, Structure, ignorant, knowing, like_medlama, made
+from helpers import nightly
 
 SMALL = partial(made, 3, 40, 12, 1.0)
 
@@ -18,7 +19,9 @@ def structure() -> Structure:
     return Structure(*(codes[whole.relation < 6] for codes in whole))
 
 
-@pytest.mark.parametrize("make", [SMALL, partial(SMALL, of_subject=4), partial(SMALL, named=True)])
+@pytest.mark.parametrize(
+    "make", [SMALL, *nightly(partial(SMALL, of_subject=4), partial(SMALL, named=True))]
+)
 def test_no_ignorant_model_is_often_above_its_shuffled_answers(
     make: significance.MakeWorld,
 ) -> None:

@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from helpers import nightly
 from helpers.needed import SECTIONS
 from medprobe.cli import main
 from medprobe.cli.group import CI, HEADINGS
@@ -148,7 +149,7 @@ def test_a_word_that_is_no_command_or_argument(words: str, says: str) -> None:
     assert result.exit_code == 2 and says in result.output
 
 
-@pytest.mark.parametrize("command", ["list methods", "list nonsense"])
+@pytest.mark.parametrize("command", ["list methods", *nightly("list nonsense")])
 def test_closed_output_changes_no_status(tmp_path: Path, command: str) -> None:
     """Python has no object for a stream that the shell closed."""
     program = f"{sys.executable} -c 'from medprobe.cli import main; main()' {command}"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import medprobe
-from helpers import FolderOf, probing
+from helpers import FolderOf, nightly, probing
 from helpers.tiny import TEXT
 from medprobe.core.tables import BenchmarkTables
 from medprobe.engine.load import load
@@ -69,7 +69,7 @@ def test_a_benchmark_that_fits_is_left_as_it_is(tiny_model: FolderOf) -> None:
     assert shorten_prompts(tiny_model("bert"), empty) == (empty, [])
 
 
-@pytest.mark.parametrize("arch", ["bert", "gpt2", "t5"])
+@pytest.mark.parametrize("arch", ["bert", "gpt2", *nightly("t5")])
 def test_every_method_that_reads_the_sentence_itself_reads_long_ones(
     tiny_model: FolderOf, arch: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,7 @@ class TinyServer:
         self.refuses, self.top, self.batch = "", 20, 1
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
+        self.tokens: dict[int, str] = {}  # by id; the vocabularies of tiny models are the same
         self.lock = threading.Lock()
 
     def answer(self, path: str, body: Body) -> Body:
@@ -91,9 +92,14 @@ class TinyServer:
         return written, rows
 
     def _likeliest(self, row: torch.Tensor) -> list[tuple[str, float]]:
-        top = row.topk(min(self.top, len(row)))
-        tokens = [(self._text([int(i)]), float(s)) for s, i in zip(*top, strict=True)]
+        scores, ids = row.topk(min(self.top, len(row)))
+        tokens = [*zip(map(self._token, ids.tolist()), scores.tolist(), strict=True)]
         return [(token, 0.0) for token, _ in tokens] if self.fault == "zeros" else tokens
+
+    def _token(self, id_: int) -> str:
+        if id_ not in self.tokens:
+            self.tokens[id_] = self._text([id_])
+        return self.tokens[id_]
 
     def _text(self, ids: list[int]) -> str:
         return str(self.model.tokenizer.decode(ids))
@@ -104,10 +110,10 @@ class TinyServer:
 
     def _echo(self, ids: list[int], places: list[list[tuple[str, float]]]) -> Body:
         scores = self._log_probs(ids)
-        echoed = [float(scores[i, token]) for i, token in enumerate(ids[1:])]
+        echoed = scores[range(len(ids) - 1), ids[1:]].tolist()
         if self.fault == "zeros":
             echoed = [0.0] * len(echoed)
-        texts = [self._text([token]) for token in ids]
+        texts = [self._token(token) for token in ids]
         if self.fault == "other tokens":
             texts = ["other"] * len(ids)
         written = [tokens[0] for tokens in places]

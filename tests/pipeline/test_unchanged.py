@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from helpers import nightly
 from helpers.project import NEEDED_SECTIONS, Project
 from medprobe.cli import main
 from medprobe.core.plugins import ROOT
@@ -95,7 +96,9 @@ def refusal(project: Project, process: "subprocess.CompletedProcess[str]") -> st
     return line
 
 
-@pytest.mark.parametrize("file", [CODE, PLUGIN, "params.yaml", "expectations/lama/queries.json"])
+@pytest.mark.parametrize(
+    "file", [CODE, "params.yaml", *nightly(PLUGIN, "expectations/lama/queries.json")]
+)
 def test_an_edit_while_a_stage_runs_ends_it(project: Project, file: str) -> None:
     project.replace(benchmarks={"edited": {"edited": {"file": file}}})
     line = f"Error: {file}: was changed while the stage ran; "

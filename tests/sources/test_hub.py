@@ -50,8 +50,7 @@ def checkpoint(tiny_model: FolderOf, folder: Path, *, safe: bool = True) -> Path
     return folder
 
 
-@pytest.mark.parametrize("safe", [True, False])
-@pytest.mark.parametrize("name", ["lab/big", "big"])
+@pytest.mark.parametrize(("name", "safe"), [("lab/big", True), ("big", False)])
 def test_a_copy_that_lacks_any_file_is_completed_and_found_offline(
     served: Path, tiny_model: FolderOf, name: str, *, safe: bool
 ) -> None:

@@ -175,6 +175,7 @@ def test_changed_content_is_a_new_run_beside_the_old(store: Path) -> None:
     assert states()["taught · contrastive"] == "current"
 
 
+@pytest.mark.full
 def test_an_experiment_in_a_copy_supersedes_nothing_until_it_is_applied(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +426,7 @@ def test_names_that_serve_as_ids_stay_out_too(store: Path) -> None:
     assert hidden == [False] * 2 + [True]
 
 
+@pytest.mark.full
 def test_a_moved_store_is_filled_again_with_text_where_params_say_so(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from extensions.likelihood.test_best_first import NAMES as MADE_NAMES
 from extensions.likelihood.test_best_first import TOKENS, ScriptedModel, everything, ranked
 from extensions.likelihood.test_likeliest import NAMES, PROMPTS, all_scores, slots_of
-from helpers import probing, tiny
+from helpers import nightly, probing, tiny
 from medprobe.core import places
 from medprobe.core.answers import with_hits
 from medprobe.core.params import EngineParams, Params
@@ -62,7 +62,7 @@ def test_a_proof_says_what_a_list_says(names, seeds, k, around, answer_sets):
 
 
 # How each architecture is read is `test_likeliest`'s; here, with a window and with an encoder.
-@pytest.mark.parametrize("arch", ["gpt2", "gemma3_text", "t5"])
+@pytest.mark.parametrize("arch", ["gpt2", *nightly("gemma3_text", "t5")])
 def test_a_proof_says_what_a_list_says_on_real_architectures(arch, tiny_model, monkeypatch):
     kind = "seq2seq" if arch in tiny.SEQ2SEQ else "causal"
     model = load(tiny_model(arch), kind, EngineParams(token_budget=200))
@@ -113,7 +113,7 @@ def assert_accuracy_of_lists(folder, tables):
     return by_proof
 
 
-@pytest.mark.parametrize("arch", ["gpt2", "llama", "t5", "bart"])
+@pytest.mark.parametrize("arch", ["gpt2", "t5", *nightly("llama", "bart")])
 def test_accuracy_by_proof_is_that_of_lists(arch, tiny_model):
     names = sorted([*NAMES, *TWINS])  # "renal" and "renal pain": some begin like others
     answers = [[name] for name in names] + [[], ["no name"], names[3:6], TWINS[:1]]

@@ -79,7 +79,7 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_restarts_threads_and_batch_sizes_change_no_answer(checkpoints: list[Path]) -> None:
     with threads(1):
         old = taken(checkpoints[0])
@@ -96,7 +96,7 @@ def test_a_lower_precision_changes_few_answers(checkpoints: list[Path]) -> None:
     assert is_same(old, new)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[Path]) -> None:
     with serving(checkpoints[0]) as (url, served):
         mine = client(url)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import probing, tiny
+from helpers import nightly, probing, tiny
 from helpers import server as servers
 from helpers.server import Quiet, listening
 from medprobe.backends import PLUGIN_MODEL, PluginModel, finder, read_plugin_model
@@ -99,7 +99,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["causal", "chat"])
+@pytest.mark.parametrize("kind", ["causal", *nightly("chat")])
 @pytest.mark.parametrize("method", PASSES)
 def test_a_server_gives_the_numbers_of_the_model_in_this_process(
     method, kind, project, checkpoint, chat_checkpoint
