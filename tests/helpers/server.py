@@ -15,7 +15,7 @@ from medprobe.core.params import EngineParams
 from medprobe.engine import load
 
 Body = dict[str, Any]
-Memory = dict[tuple[Path | int, ...], torch.Tensor]
+Memory = dict[tuple[Path | torch.dtype | int, ...], torch.Tensor]
 
 
 class TinyServer:
@@ -33,14 +33,19 @@ class TinyServer:
     def __init__(
         self, folder: Path, fault: str = "", failures: int = 0, memory: Memory | None = None
     ) -> None:
-        self.folder, self.memory = folder, memory
-        self.model = load.load(folder, "causal", EngineParams(device="cpu"))
+        self.memory = memory
+        self.load(folder)
         self.fault, self.failures = fault, failures
         self.refuses, self.top, self.batch = "", 20, 1
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.tokens: dict[int, str] = {}  # by id; the vocabularies of tiny models are the same
         self.lock = threading.Lock()
+
+    def load(self, folder: Path) -> None:
+        """Answer by this checkpoint from now on."""
+        self.folder = folder
+        self.model = load.load(folder, "causal", EngineParams(device="cpu"))
 
     def answer(self, path: str, body: Body) -> Body:
         """Answer a request as OpenAI's interface has it."""
@@ -73,7 +78,7 @@ class TinyServer:
     def _log_probs(self, ids: list[int]) -> torch.Tensor:
         if self.memory is None:
             return self._compute(ids)
-        key = (self.folder, *ids)
+        key = (self.folder, self.model.model.dtype, *ids)
         if key not in self.memory:
             self.memory[key] = self._compute(ids)
         return self.memory[key]
@@ -131,10 +136,16 @@ class Quiet(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    """Takes many connections at once; one that is put off is tried again after a second."""
+
+    request_queue_size = 128
+
+
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve by a handler; yields the URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:

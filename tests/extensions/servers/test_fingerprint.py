@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers import FolderOf, probing, tiny
-from helpers.server import TinyServer, serving
+from helpers.server import serving
 from medprobe.core import places
 from medprobe.core.errors import BadInput
 from medprobe.core.params import load_params
@@ -100,16 +100,16 @@ def test_a_lower_precision_changes_few_answers(checkpoints: list[Path]) -> None:
 def test_another_checkpoint_behind_the_url_is_found_each_time(checkpoints: list[Path]) -> None:
     with serving(checkpoints[0]) as (url, served):
         mine = client(url)
-        old, first = take(mine, "causal"), served.model
+        old = take(mine, "causal")
         record = {"kind": "causal", FINGERPRINT: old.as_json()}
         check_answers(mine, record)
         assert len(served.requests) == 2 * len(OPENINGS)
         for other in checkpoints[1:]:
-            served.model = TinyServer(other).model
+            served.load(other)
             with pytest.raises(BadInput, match="is not the model of 3 November 2026: ") as error:
                 check_answers(mine, record)
             assert quotes_nothing(str(error.value), old)
-        served.model = first
+        served.load(checkpoints[0])
         check_answers(mine, record)
 
 
@@ -135,7 +135,7 @@ def ask(prompt: str) -> None:
 
 @pytest.mark.slow
 def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: list[Path]) -> None:
-    with serving(checkpoints[0]) as (url, served):
+    with serving(checkpoints[0], memory={}) as (url, served):
         folder = project(url)
         fetch_server("llama", params := load_params(), folder)
         record = (folder / RECORD).read_bytes()
@@ -145,7 +145,7 @@ def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: 
         fetch_server("llama", params, folder)
         assert (folder / RECORD).read_bytes() == record
 
-        served.model = TinyServer(checkpoints[1]).model
+        served.load(checkpoints[1])
         count = len(served.requests)
         with pytest.raises(BadInput, match=OTHER):
             ask(LATER)
@@ -160,7 +160,7 @@ def test_only_another_model_makes_results_stale(project: FolderOf, checkpoints: 
 def test_a_record_without_a_fingerprint_is_made_again(
     project: FolderOf, checkpoints: list[Path]
 ) -> None:
-    with serving(checkpoints[0]) as (url, _):
+    with serving(checkpoints[0], memory={}) as (url, _):
         folder = project(url)
         fetch_server("llama", load_params(), folder)
         record = json.loads((folder / RECORD).read_text())

@@ -98,7 +98,7 @@ def test_the_example_of_the_guide(
         again = ("dvc", "repro", "--force", "--single-item", "fetch-server@llama")
         works(*again, **variables)
         assert "up to date" in works("medprobe", "plan", **variables)
-        served.model = TinyServer(tiny.model("gpt2", tmp_path / "other", seed=1)).model
+        served.load(tiny.model("gpt2", tmp_path / "other", seed=1))
         served.model.tokenizer.chat_template = TEMPLATE
         assert "this server is not the model of" in works(
             "medprobe", "doctor", "--json", **variables
