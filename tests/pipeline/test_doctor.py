@@ -36,6 +36,14 @@ def test_the_sources_of_all_builders_are_listed(tmp_path: Path) -> None:
     assert "sample" not in rows
 
 
+def test_a_builder_with_the_name_of_anothers_benchmark_is_not_listed(tmp_path: Path) -> None:
+    """`(diskne), diskne` would read as if one was there and was not."""
+    params = Params(benchmarks={"diskne_released": {"diskne": {}}})
+    for _, enables in sources(params, tmp_path).values():
+        assert not {"(diskne)", "diskne"} <= {*enables}
+    assert sources(params, tmp_path)["mednli"][1] == ["diskne"]
+
+
 def reading() -> Iterator[str]:
     """The builders that name files, and need no settings."""
     for name in benchmarks.list_names():

@@ -166,8 +166,11 @@ def _uses(params: Params, data: Path) -> dict[str, list[str]]:
     for builder in benchmarks.list_names():
         benchmark = benchmarks.find(builder)
         for source in dict.fromkeys((*benchmark.metadata.sources, *benchmark.gate_sources)):
-            names = ", ".join(params.benchmarks.get(builder, {}))
-            uses.setdefault(source, []).append(names or f"({builder})")
+            users = uses.setdefault(source, [])
+            if names := ", ".join(params.benchmarks.get(builder, {})):
+                users.append(names)
+            elif builder not in params.benchmark_names:  # else one of that name is built by another
+                users.append(f"({builder})")
     for builder, named in params.benchmarks.items():
         for name, choices in named.items():
             for path in _paths(builder, name, choices):

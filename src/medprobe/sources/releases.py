@@ -70,7 +70,7 @@ def import_files(name: str, path: Path, data: Path, *, force: bool = False) -> l
         copy.parent.mkdir(parents=True, exist_ok=True)
         with replacing(copy) as scratch:  # a link into DVC's cache is not written through
             shutil.copyfile(file, scratch)
-    print(f"copied {len(files)} files of {root} to {target}")
+    print(f"copied {len(files)} file{'s' * (len(files) != 1)} of {root} to {target}")
     for pattern in release.files:
         if not any(fnmatch(copy, pattern) for copy in files):
             print(f"not there: {pattern}")

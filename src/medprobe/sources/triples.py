@@ -67,7 +67,8 @@ class Triple:
 
 def list_files(folder: str, settings: Any) -> list[str]:
     """List the patterns of the files that builders with the setting `sources` read of a folder."""
-    return [f"{folder}/{source}/triples_processed/*/test.jsonl" for source in settings.sources]
+    files = ("prompts/manual.jsonl", "triples_processed/*/test.jsonl")
+    return [f"{folder}/{source}/{file}" for source in settings.sources for file in files]
 
 
 def list_relations(folder: Path) -> list[str]:

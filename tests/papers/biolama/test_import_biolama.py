@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from helpers.jsonl import write_lines
+from medprobe.core.params import Params
+from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.sources.releases import import_files
 
 
@@ -21,3 +23,12 @@ def biolama(folder: Path) -> Path:
 def test_biolamas_archive_is_found(tmp_path: Path) -> None:
     copies = import_files("biolama", biolama(tmp_path / "archive"), tmp_path / "data")
     assert tmp_path / "data/biolama/ctd/prompts/manual.jsonl" in copies and len(copies) == 4
+
+
+def test_the_doctor_misses_the_file_of_prompts(tmp_path: Path) -> None:
+    """It says so before the build, which cannot do without."""
+    import_files("biolama", biolama(tmp_path / "archive"), data := tmp_path / "data")
+    params = Params(benchmarks={"biolama": {"real": {"sources": ["ctd"]}}})
+    assert missing_sources(list_sources(params, data)) == []
+    (data / "biolama/ctd/prompts/manual.jsonl").unlink()
+    assert missing_sources(list_sources(params, data)) == ["biolama/ctd/prompts/manual.jsonl"]

@@ -8,6 +8,8 @@ from helpers import FolderOf
 from helpers.jsonl import write_lines
 from helpers.project import Project
 from helpers.released_project import begun, gate_rows
+from medprobe.core.params import Params
+from medprobe.pipeline.doctor import list_sources, missing_sources
 from medprobe.sources.releases import import_files
 
 
@@ -37,6 +39,22 @@ def test_lamas_archive_says_what_it_lacks(
         *("Google_RE/place_of_birth_test.jsonl", "TREx/P36.jsonl", "relations.jsonl")
     }
     assert "not there: ConceptNet/*.jsonl" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"sets": ["google-re", "t-rex"]}, {"sets": ["google-re"], "families": {}}],
+    ids=["templates of T-REx", "families of Google-RE"],
+)
+def test_the_doctor_misses_the_file_of_templates(
+    tmp_path: Path, settings: dict[str, object]
+) -> None:
+    """It says so before the build, which cannot do without."""
+    import_files("lama", lama(tmp_path / "archive"), data := tmp_path / "data")
+    params = Params(benchmarks={"lama": {"real": settings}})
+    assert missing_sources(list_sources(params, data)) == []
+    (data / "lama/relations.jsonl").unlink()
+    assert missing_sources(list_sources(params, data)) == ["lama/relations.jsonl"]
 
 
 def test_lipid_is_found(tmp_path: Path) -> None:

@@ -104,7 +104,9 @@ class RuleCounts:
 
 
 def _files(settings: Settings) -> list[str]:
-    return [f"lama/{lama.READERS[name][0]}/*.jsonl" for name in settings.sets]
+    files = [f"lama/{lama.READERS[name][0]}/*.jsonl" for name in settings.sets]
+    with_wordings = {"t-rex", "google-re"} if settings.families else {"t-rex"}
+    return [*files, *(["lama/relations.jsonl"] if with_wordings & {*settings.sets} else [])]
 
 
 def build(data: Path, settings: Settings, seed: int) -> BenchmarkTables:
