@@ -13,6 +13,7 @@ from medprobe.report.sections import Section
 from medprobe.report.verdicts import as_verdict, difference_interval
 
 OTHERS: Final = "Other pairs, with intervals and no p"
+PAIR: Final = ["model_a", "method_a", "model_b", "method_b"]
 
 
 def section(results: PageData, benchmark: str) -> list[Part]:
@@ -20,7 +21,8 @@ def section(results: PageData, benchmark: str) -> list[Part]:
     name, subset = results.primary(benchmark), results.main_subset(benchmark)
     tests = results.tests(benchmark, subset, name)
     main = select(tests, family=MAIN)
-    others = tests[tests["p_holm"].isna()]
+    is_shown = pd.MultiIndex.from_frame(tests[PAIR]).isin(pd.MultiIndex.from_frame(main[PAIR]))
+    others = tests[tests["p_holm"].isna() & ~is_shown]
     caption = (
         f"{metric(name).title} on {subset}, macro means over the same queries. p is corrected "
         "over these pairs by Holm's method. "
