@@ -57,9 +57,10 @@ def test_a_signed_file_is_told_from_another_one(
     [verdict] = compare(tmp_path, [f"source/{name}"]).values()
     assert verdict.startswith(f"differs: {name} (")
     (folder / name).write_bytes(CONTENT)
-    (folder / "own.csv").write_bytes(b"x")
+    (folder / "below").mkdir()
+    (folder / "below/own.csv").write_bytes(b"x")
     [verdict] = compare(tmp_path, ["source"]).values()
-    assert verdict.startswith("as published (") and "unsigned: own.csv" in verdict
+    assert verdict.startswith("as published (") and "unsigned: below/own.csv" in verdict
 
 
 @pytest.mark.parametrize("source", ["medlama", "lama", "diskne", "sentences"])
@@ -75,6 +76,7 @@ def test_released_files_are_as_published_and_one_other_byte_is_named(
     content = last.read_bytes()
     last.chmod(0o644)
     last.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-    assert compare(tmp_path, [source]) == {source: f"differs: {last.name} (other content)"}
+    place = last.relative_to(folder).as_posix()
+    assert compare(tmp_path, [source]) == {source: f"differs: {place} (other content)"}
     last.write_bytes(content + b"one more row\n")
-    assert f"differs: {last.name} (" in compare(tmp_path, [source])[source]
+    assert f"differs: {place} (" in compare(tmp_path, [source])[source]

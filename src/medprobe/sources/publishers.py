@@ -47,10 +47,11 @@ def _verdict(folder: Path, sources: list[Path]) -> str:
     for file in _files(sources):
         names = (f"{file.parent.name}/{file.name}", file.name, file.stem)
         signature = next((signed[name] for name in names if name in signed), None)
+        place = file.relative_to(folder).as_posix()  # LAMA has two test.jsonl
         if signature is None:
-            unsigned.append(file.name)
+            unsigned.append(place)
         elif difference := _difference(file, signature):
-            differs.append(file.name + difference)
+            differs.append(place + difference)
         else:
             releases.add(signature.release)
     parts = [f"differs: {_first(differs)}"] if differs else []
