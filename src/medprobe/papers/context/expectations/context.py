@@ -5,6 +5,8 @@ that read text take the ids of steps and look the text up, so that no report of 
 """
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -17,7 +19,7 @@ def expect_real_contexts_to_be_in_their_documents(ids: pd.Series, context: Conte
     """In a real context, the text before the prompt is a piece of its document's text."""
     queries = context.tables["queries"]
     steps = queries.set_index("query_id").loc[ids]
-    documents = context.tables["documents"].set_index(["resource", "document"])["text"]
+    documents = context.tables["documents"].set_index(["resource", "document"])["text"].to_dict()
     return [
         row.kind != "real" or passage in documents[row.resource, row.document]
         for row, passage in zip(steps.itertuples(), passages(steps, queries), strict=True)
@@ -167,14 +169,15 @@ def expect_layouts_to_follow_kinds(ids: pd.Series, context: Context) -> list[boo
     the step before (`knowledge-random`).
     """
     queries = context.tables["queries"]
-    documents = context.tables["documents"].set_index(["resource", "document"])["text"]
+    documents = context.tables["documents"].set_index(["resource", "document"])["text"].to_dict()
     spans_of = entity_spans(context)
-    rows = queries.assign(passage=list(passages(queries, queries))).sort_values("step")
+    rows = queries.assign(passage=list(passages(queries, queries)))
+    steps = rows.sort_values(["context_id", "step"]).itertuples()
     accepted: dict[str, bool] = {}
-    for _, steps in rows.groupby("context_id"):
+    for _, of_context in groupby(steps, key=attrgetter("context_id")):
         spans: list[tuple[int, int]] = []
         before: list[str] = []
-        for step in steps.itertuples():
+        for step in of_context:
             accepted[step.query_id] = True
             if step.kind == "real" or step.step == 0:
                 continue
