@@ -3,8 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from helpers.needed import SECTIONS
+from medprobe.core.papers import papers
 from medprobe.core.params import load_params
+from medprobe.core.settings import parse_section
+from medprobe.papers.template_free.benchmarks import lama
 from medprobe.pipeline.adopt import adopt
 
 
@@ -26,3 +31,17 @@ def test_what_a_paper_knows_of_its_models_is_adopted(working_folder: Path) -> No
     assert models[left_out].published == "BlueBERT-base PubMed+MIMIC"
     assert models[left_out].counts_in("google-re-free")
     assert {model.trained_until for model in models.values()} == {"2021-12-31"}  # section 3.2.3
+
+
+@pytest.mark.parametrize(
+    "table", [number for number, found in papers()["template_free"].tables.items() if found.rows]
+)
+def test_a_table_asks_the_data_sets_that_it_prints(table: str, working_folder: Path) -> None:
+    """Of LAMA, whose T-REx has most of all sentences, table 6 needs SQuAD alone."""
+    params_path = Path("params.yaml")
+    params_path.write_text(SECTIONS, encoding="utf-8")
+    params_path.write_text(adopt("template_free", table, params_path)[1], encoding="utf-8")
+    chosen = load_params(params_path).benchmarks["lama"]["lama"]
+    subsets = {row.subset for row in papers()["template_free"].tables[table].rows}
+    names = {name.removesuffix("-template").removesuffix("-free") for name in subsets}
+    assert {*parse_section(lama.Settings, chosen, "lama").sets} == names & {*lama.SETS}
