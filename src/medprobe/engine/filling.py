@@ -181,11 +181,12 @@ def _predict_masks(
     """
     mask = model.tokenizer.mask_token_id
     special = torch.tensor(model.tokenizer.all_special_ids, device=model.device)
+    words = model.config.vocab_size  # looked up once: transformers makes it slow
     inputs = list({(s.prompt, tokens): None for s in searches for tokens in s.inputs})
 
     def extract(item: int, log_prob: torch.Tensor) -> list[list[Guess]]:
         log_prob[:, special] = -torch.inf
-        log_prob[:, model.config.vocab_size :] = -torch.inf  # soft prompts are no words
+        log_prob[:, words:] = -torch.inf  # soft prompts are no words
         scores, tokens = log_prob.topk(min(beam, log_prob.shape[1]), dim=1)
         return [
             sorted(zip(ids, values, strict=True), key=lambda guess: (-guess[1], guess[0]))
