@@ -93,6 +93,14 @@ def test_the_sections_of_a_benchmark() -> None:
     )
 
 
+def test_chance_among_many_names_is_a_number_wherever_it_is_known() -> None:
+    systems = {("one", "x"): values(hits(9, 40), "acc_at_1").assign(acc_at_10=hits(12, 40))}
+    page = results(systems, "acc_at_1", statistics=counted(5000))
+    shown = [line for part in models.section(page, "facts") for line in lines(part)]
+    [row] = {line for line in shown if line.startswith("| uniform chance")}
+    assert row.split(" | ")[2:4] == ["0.0", "0.2"]
+
+
 def test_the_chance_of_several_answers_is_that_of_drawing() -> None:
     """Answers are counted by the benchmark's rule; a relation ranks the names of its type."""
     names = [("Gout", "treats"), ("gout", "treats"), ("flu", "treats"), ("rash", "causes")]

@@ -135,7 +135,7 @@ def chance(results: PageData, benchmark: str, subset: str, name: str) -> float |
     """Return what guessing reaches.
 
     It is macro acc@k of the benchmark's own names in random order, or what a metric says of itself.
-    It is None if it is not known or too small to matter.
+    It is None if it is not known.
     """
     if metric(name).guessing is not None:
         return metric(name).guessing
@@ -143,7 +143,7 @@ def chance(results: PageData, benchmark: str, subset: str, name: str) -> float |
     if not at or table is None or (column := f"chance_at_{at[1]}") not in table:
         return None
     value = table[(table["subset"] == subset) & (table["relation"] != "all")][column].mean()
-    return None if pd.isna(value) or value < SLIGHT else float(value)
+    return None if pd.isna(value) else float(value)
 
 
 def control_title(method: str) -> str:

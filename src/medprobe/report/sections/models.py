@@ -272,6 +272,7 @@ def _draw_models(
     if not name:
         return []
     by_chance = chance(results, benchmark, subset, name)
+    by_chance = None if by_chance is None or by_chance < SLIGHT else by_chance
     lower = metric(name).better_on(subset) == "lower"
     rows = without_controls(rows[rows["metric"] == name])  # a table has those
     distinct = without_repeats(rows)
@@ -354,7 +355,7 @@ def _table(results: PageData, rows: pd.DataFrame, names: list[str], caption: str
         mark = f" {OTHER}" if method in others else ""
         body.append([model, method + mark, *cells, count(system["n"].max())])
     by_chance = [chance(results, benchmark, subset, name) for name in names]
-    if any(value is not None for value in by_chance):
+    if any(value is not None and value >= SLIGHT for value in by_chance):
         pairs = zip(names, by_chance, strict=True)
         cells = [MISSING if value is None else cell(name, value) for name, value in pairs]
         body.append(["uniform chance", MISSING, *cells, MISSING])
