@@ -269,6 +269,13 @@ def test_where_print_has_no_count_that_of_the_released_files_decides(
     assert note(measured(relations, subset=subset)) == says
 
 
+def test_the_papers_models_do_not_make_data_the_papers(printed: None) -> None:
+    """A mean over the paper's models, of a data set that it does not count."""
+    number, models = measured({"treats": 5}, subset="nowhere"), ["Old BERT", "Lost BERT"]
+    assert note(number, "2", models) == "not counted by the paper"
+    assert note(number, "2", models[:1]).startswith("no: 1 models here; 2 models there")
+
+
 def test_counts_in_print_stand_next_to_those_of_the_papers_data(printed: None) -> None:
     """In print: 19 relations, 19 thousand queries, 2.3 answers each."""
     of_relations = {"relation": ["treats", "causes"], "queries": [1000, 234]}

@@ -185,6 +185,19 @@ def test_a_benchmark_without_examples_is_refused(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_without_its_negatives_is_refused(tmp_path: Path, name: str) -> None:
+    """As where one of the two released folders was imported: F1 over positives alone is high."""
+    whole, kind = tables(), VARIANTS[name].view.negatives
+    examples = whole.others["examples"]
+    others = {**whole.others, "examples": examples[examples["kind"] != kind]}
+    lacking = BenchmarkTables(whole.queries, whole.candidates, others=others)
+    prober = classifier(tmp_path, variants=[name])
+    assert prober.tasks(whole, 10)
+    with pytest.raises(BadInput, match=f"toy: no {kind} negatives in it for variant '{name}'"):
+        prober.tasks(lacking, 10)
+
+
 def params(**settings: object) -> Params:
     chosen = {**FAST, "variants": ["", "frozen", "always-true"], **settings}
     models: dict[str, object] = {"masked": {"tiny": {}}, "causal": {"gpt": {}}}

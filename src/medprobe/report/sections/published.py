@@ -143,7 +143,10 @@ def _compare(
         others = there[what]
         if isinstance(names, Set) and isinstance(others, Set) and names != others:
             return f"no: other {what}, {min(names - others)} here, {min(others - names)} there"
-    return "yes" if "queries" in there else f"yes, by its {' and '.join(there)}"
+    counted = [what for what in there if what != "models"]
+    if not counted:  # the models are the paper's, of the data nothing is known
+        return "not counted by the paper"
+    return "yes" if "queries" in counted else f"yes, by its {' and '.join(there)}"
 
 
 def _size(over: Collection[str] | float) -> float:

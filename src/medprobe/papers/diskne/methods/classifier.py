@@ -146,9 +146,14 @@ class Classifier(Method):
     def tasks(self, tables: BenchmarkTables, k: int) -> list[Task]:
         """One a disease, with all examples and the disease's splits; nothing is ranked.
 
-        Raises BadInput where the benchmark has no such tables.
+        Raises BadInput where the benchmark has no such tables, or no negatives of a variant's kind.
         """
         examples, splits = (_select_columns(tables, name) for name in TABLES)
+        for name in self.settings.variants:
+            if (kind := VARIANTS[name].view.negatives) not in {*examples["kind"]}:
+                problem = f"no {kind} negatives in it for variant '{name}'"
+                remedy = f"import the annotation with {kind} negatives, or leave the variant out"
+                raise BadInput(tables.queries["benchmark"].iloc[0], problem, remedy)
         diseases = rank_diseases(examples, splits)
         asked = {pass_: diseases[: self._limit(pass_)] for pass_ in self.passes()}
         return [
