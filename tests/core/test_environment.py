@@ -36,6 +36,7 @@ def test_certificates_that_are_not_there_are_named(
     errors: list[Exception] = [OSError("invalid path: /nowhere/ca.pem")]
     if name.startswith("SSL"):
         errors += [FileNotFoundError(2, "No such file or directory"), ssl.SSLError("X509")]
+        errors += [IsADirectoryError(21, "Is a directory")]
         errors += [ConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed")]
     for error in errors:
         assert f"{name} names /nowhere/ca.pem, which does not exist" in (find_cause(error) or "")

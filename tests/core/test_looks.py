@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import FolderOf
-from medprobe.core.looks import find_fault
+from medprobe.core.looks import NO_NAMES, find_fault
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 WHOLE = [  # which only look odd
     *("5-HT", "p53", "17q21", "SEPT2", "2-Septin", "1926", "E10", "NO", "NA", "AT&T", "Na+"),
     *("N,N-dimethyltryptamine", "Fever > 38 °C", "T<3 cm", "µ-opioid receptor", "50% AB", "A→G"),
     *("[M]Malignant lymphoma", "(+)-catechin", "HLA-A*02:01", "Guillain–Barré syndrome", "x² ™ ½"),
+    *("Ca²⁺", "10⁹", "1,25-(OH)2D3", "GO", "IL-2 [PMID]", "Vitamin E.", "5'-AMP", "CYP2D6*4"),
     *("t(5;17)(q35;q21)", "c.[76A>C];[0]", "AML with inv(16)(p13.1q22); CBFB-MYH11", "β-catenin"),
 ]
 
@@ -35,6 +36,7 @@ def test_what_nobody_sees_is_found(word: str, unseen: str) -> None:
     ("text", "fault"),
     [
         *((value, "no value") for value in ("nan", " NaN ", "None", "N/A", "#N/A", "", "–")),
+        *((value, "no value") for value in ("#REF!", "Unknown", "TODO", "see above", "TRUE")),
         *((text, "markup") for text in ("Crohn&#39;s disease", "A &amp; B")),
         *((text, "an escape of a URL") for text in ("%C5%A0ibenik", "heart%20failure")),
         *((text, "a character of print") for text in ("\ufb01brosis", "Ｆever")),
@@ -45,10 +47,32 @@ def test_a_damaged_text_is_named(text: str, fault: str) -> None:
     assert find_fault(text) == fault
 
 
-@pytest.mark.parametrize("name", ["9-Sep", "Sep-02", "asthma; COPD", "gout|fever"])
-def test_a_cell_that_is_no_single_name_is_none_as_a_name_alone(name: str) -> None:
-    assert find_fault(name, is_name=True)
+NO_NAME = {
+    "a date": ("9-Sep", "Sep-02", "2-Sep-2019", "2019-09-02", "2019-09-02 00:00:00", "2/9/2019"),
+    "a number": ("44805", "0004096"),
+    "several names in one": ("asthma; COPD", "gout|fever"),
+    "a formula": ("=VLOOKUP(A2,B:C,2)", "=A2"),
+    "an address": ("https://example.org/asthma", "www.example.org"),
+    "an identifier": ("C0004096", "MESH:D001249", "HP:0002099"),
+    "markup": ("<i>asthma</i>", "vitamin B<sub>12</sub>", "gout<br/>"),
+    "quotation marks": ("'asthma'", '"gout"'),
+    "a character that was lost": ("Sj?gren syndrome",),
+    "letters of two alphabets": ("\u0430sthma", "g\u043eut"),
+    "a footnote": ("asthma [1]", "asthma[12]", "asthma*", "asthma†", "gout¹"),
+    "a name that is cut": ("chronic obstruc...", "chronic obstruc…"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"), [(name, fault) for fault, names in NO_NAME.items() for name in names]
+)
+def test_a_cell_that_is_no_single_name_is_none_as_a_name_alone(name: str, fault: str) -> None:
+    assert find_fault(name, is_name=True) == fault
     assert not find_fault(name), "a sentence can have it"
+
+
+def test_the_faults_of_names_are_those_that_are_looked_for() -> None:
+    assert {*NO_NAME} == {*NO_NAMES}
 
 
 def test_no_name_of_the_released_medlama_looks_damaged(released_data: FolderOf) -> None:

@@ -119,7 +119,7 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "layers in words": (config(num_hidden_layers="two"), "'num_hidden_layers'"),
     "a configuration that is a list": (
         text_of("config.json", "[]"),
-        "not the configuration of a known model",
+        "config.json: not a configuration: list in place",
     ),
     **{
         f"a configuration {text[:5]}": (text_of("config.json", text), "not a configuration: ")

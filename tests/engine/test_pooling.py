@@ -14,7 +14,7 @@ from helpers import FolderOf, tiny
 from medprobe.core.errors import BadInput
 from medprobe.engine.encode import encode
 from medprobe.engine.load import load
-from medprobe.engine.pooling import OLDER, read_modules
+from medprobe.engine.pooling import OLDER, UNREAD, read_modules
 
 TEXTS = ["aspirin", "acute renal failure in patients with type 2 diabetes mellitus", "SNCA gene"]
 HAND: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {  # of the states of one text
@@ -98,6 +98,45 @@ def test_a_dense_layer_and_a_normalisation_follow(
     check(folder, by_hand)
     reading = read_modules(folder, torch.device("cpu"))
     assert str(reading) == "the mean of its tokens, then Dense, then Normalize"
+
+
+@pytest.mark.parametrize(("file", "setting"), UNREAD.items())
+def test_a_setting_that_is_not_followed_is_told(
+    tiny_model: FolderOf, tmp_path: Path, file: str, setting: str
+) -> None:
+    folder = encoder(tiny_model, tmp_path / "m", pooling_mode="cls")
+    (folder / file).write_text(json.dumps({setting: "query"}))
+    told = str(read_modules(folder, torch.device("cpu")))
+    assert told == f"its first token (not read: {setting})"
+
+
+@pytest.mark.parametrize("pooling", [{"pooling_mode": 3}, dict.fromkeys(OLDER, False)])
+def test_no_known_pooling_is_one_line(
+    tiny_model: FolderOf, tmp_path: Path, pooling: dict[str, object]
+) -> None:
+    folder = encoder(tiny_model, tmp_path / "m", **pooling)
+    with pytest.raises(BadInput, match=r"pooling.*set pooling: cls or mean"):
+        read_modules(folder, torch.device("cpu"))
+
+
+def test_a_module_with_code_of_its_own_is_none_of_ours(
+    tiny_model: FolderOf, tmp_path: Path
+) -> None:
+    folder = encoder(tiny_model, tmp_path / "m", pooling_mode="cls")
+    path = folder / "modules.json"
+    path.write_text(path.read_text().replace("sentence_transformers.models.T", "my_code.T"))
+    with pytest.raises(BadInput, match=r"a module my_code\.Transformer"):
+        read_modules(folder, torch.device("cpu"))
+
+
+def test_a_dense_layer_of_another_size_is_one_line(tiny_model: FolderOf, tmp_path: Path) -> None:
+    folder = encoder(tiny_model, tmp_path / "m", "Dense", pooling_mode="mean")
+    weights = {"linear.weight": torch.zeros(8, tiny.SIZE + 1)}
+    save_file(weights, folder / "2_Dense/model.safetensors")
+    reading = read_modules(folder, torch.device("cpu"))
+    assert reading
+    with pytest.raises(BadInput, match="2_Dense: it takes vectors of 33 numbers, they have 32"):
+        reading(torch.zeros(1, 2, tiny.SIZE), torch.ones(1, 2))
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "Dense", "Router"])

@@ -11,8 +11,9 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers, processors
 
 from helpers import FolderOf
+from medprobe.core.errors import BadInput
 from medprobe.engine.configuration import read_config
-from medprobe.engine.tokenizer import load_tokenizer
+from medprobe.engine.tokenizer import DESCRIBED, load_tokenizer
 
 CLASSES = (  # an architecture for each class of tokenizer
     *("bert", "bert-cased", "roberta", "gpt2", "llama", "mistral", "gemma3_text", "qwen3"),
@@ -122,3 +123,57 @@ def test_a_token_that_only_tokenizer_config_names_is_added(
     tokenizer = load_tokenizer(folder, config)
     assert tokenizer.pad_token_id == tokenizer("<nothing>", add_special_tokens=False).input_ids[0]
     assert tokenizer.pad_token_id == count
+
+
+@pytest.mark.parametrize("arch", CLASSES)
+def test_no_token_is_drawn_at_random(tiny_model: FolderOf, tmp_path: Path, arch: str) -> None:
+    folder = shutil.copytree(tiny_model(arch), tmp_path / "model")
+    own = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    content: dict[str, Any] = json.loads(own.to_str())
+    if content["model"]["type"] == "BPE":
+        content["model"]["dropout"] = 0.9  # of merges, as in training
+    write(folder, Tokenizer.from_str(json.dumps(content)), "add_bos_token", "add_eos_token")
+    check(folder, own)
+
+
+@pytest.mark.parametrize("has_blank", [False, True])
+def test_a_blank_before_a_text_is_as_tokenizer_config_says(
+    tiny_model: FolderOf, tmp_path: Path, *, has_blank: bool
+) -> None:
+    folder = shutil.copytree(tiny_model("gpt2"), tmp_path / "model")
+    own = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    own.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=not has_blank)
+    write(folder, own)
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"add_prefix_space": has_blank}))
+    tokenizer = load_tokenizer(folder, read_config(folder))
+    assert tokenizer.tokenize("Aspirin")[0].startswith("Ġ") == has_blank
+
+
+@pytest.mark.parametrize(("arch", "other"), [("deberta-v2", "bert"), ("albert", "gpt2")])
+def test_a_class_that_cannot_take_tokenizer_json_is_named_with_a_remedy_that_works(
+    tiny_model: FolderOf, tmp_path: Path, arch: str, other: str
+) -> None:
+    folder = shutil.copytree(tiny_model(arch), tmp_path / "model")
+    own = Tokenizer.from_file(str(tiny_model(other) / "tokenizer.json"))
+    write(folder, own)
+    config = read_config(folder)
+    config.get_text_config().vocab_size = own.get_vocab_size() + 9
+    remedy = "set tokenizer_class: PreTrainedTokenizerFast in tokenizer_config.json"
+    with pytest.raises(BadInput, match=f"tokenizer.json; {remedy}"):
+        load_tokenizer(folder, config)
+    said = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    ids = load_tokenizer(folder, config)("Aspirin")["input_ids"]
+    assert ids == own.encode("Aspirin").ids
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+@pytest.mark.parametrize("content", ["[]", "{"])
+def test_a_broken_file_of_a_tokenizer_is_named(
+    tiny_model: FolderOf, tmp_path: Path, name: str, content: str
+) -> None:
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
+    (folder / name).write_text(content)
+    with pytest.raises(BadInput, match=f"{name}: not a configuration"):
+        load_tokenizer(folder, read_config(folder))

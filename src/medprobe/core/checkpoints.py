@@ -27,7 +27,8 @@ TEMPLATES: Final = ("*.jinja", "additional_chat_templates/*.jinja")  # for chats
 DESCRIPTION: Final = (
     *(CONFIG, "generation_config.json", *TOKENIZER, *TEMPLATES),
     # The modules of a sentence encoder, such as 1_Pooling.
-    *("modules.json", "sentence_bert_config.json", "[0-9]_*/*.json"),
+    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    "[0-9]_*/*.json",
     *("[0-9]_*/model.safetensors", "[0-9]_*/pytorch_model.bin"),
 )
 WEIGHTS: Final = (  # the first of them counts, as in transformers

@@ -28,7 +28,8 @@ def find_cause(error: BaseException) -> str | None:
     """
     import ssl
 
-    is_missing = isinstance(error, FileNotFoundError) and error.filename is None  # as ssl raises it
+    unread = (FileNotFoundError, IsADirectoryError, PermissionError)
+    is_missing = isinstance(error, unread) and error.filename is None  # as ssl raises it
     is_refused = isinstance(error, ssl.SSLError) or "CERTIFICATE_VERIFY" in str(error)
     for name in CERTIFICATES:
         value = os.environ.get(name)

@@ -26,10 +26,28 @@ ALL_STEPS: Final = ftfy.TextFixerConfig(
 )
 MISSING: Final = {  # what pandas reads as missing; without NA, which is sodium
     *("#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>"),
-    *("n/a", "nan", "none", "null"),
+    *("n/a", "nan", "none", "null", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!"),
+    *("unknown", "missing", "not available", "not applicable", "todo", "tbd", "ditto"),
+    *("see above", "as above", "true", "false"),
 }
-DATE: Final = re.compile(r"\d{1,2}-[A-Z][a-z]{2}|[A-Z][a-z]{2}-\d{2}")  # SEPT9, of a spreadsheet
-SEVERAL: Final = re.compile(r"[^(\[]*[;|][^(\[]*")  # and not t(9;22)(q34;q11)
+NO_NAMES: Final = {  # a fault → cells that are no single name, and can be part of a sentence
+    fault: re.compile(pattern)
+    for fault, pattern in {
+        "a date": r"\d{1,2}-[A-Z][a-z]{2}(-\d{2,4})?|[A-Z][a-z]{2}-\d{2}"  # SEPT9, of a spreadsheet
+        r"|\d{4}-\d\d-\d\d([ T][\d:.]+)?|\d{1,2}([/.])\d{1,2}\3\d{2,4}",
+        "a number": r"\d{5,}",  # that stands for a day, too
+        "several names in one": r"[^(\[]*[;|][^(\[]*",  # and not t(9;22)(q34;q11)
+        "a formula": r"=.+",
+        "an address": r"(https?://|www\.).+",
+        "an identifier": r"C\d{7}|[A-Za-z]{2,8}:[A-Z]?\d{4,}",
+        "markup": r".*</?[A-Za-z]{1,6}\d?\s*/?>.*",
+        "quotation marks": r"([\"'“‘]).+[\"'”’]",
+        "a character that was lost": r".*[^\W\d_]\?[^\W\d_].*",
+        "letters of two alphabets": r".*([A-Za-z][Ѐ-ӿ]|[Ѐ-ӿ][A-Za-z]).*",
+        "a footnote": r".*([a-z]\s?\[\d{1,3}\]|[a-z]{3}[*¹²³⁴-⁹]|[†‡§¶])",
+        "a name that is cut": r".*(\.\.\.|…)",
+    }.items()
+}
 
 
 @cache
@@ -47,7 +65,8 @@ def find_fault(text: str, *, is_name: bool = False) -> str:
         UNSEEN: any(unicodedata.category(c) in ("Cc", "Cf", "Co", "Zl", "Zp") for c in text),
         "a character that was lost": "\ufffd" in text,
         "an escape of a URL": "\ufffd" not in unquote(text) != text,
-        "a date": is_name and DATE.fullmatch(text),
-        "several names in one": is_name and SEVERAL.fullmatch(text),
     }
-    return next((fault for fault, found in faults.items() if found), "")
+    found = [fault for fault, is_found in faults.items() if is_found]
+    if is_name:
+        found += [fault for fault, shape in NO_NAMES.items() if shape.fullmatch(text)]
+    return next(iter(found), "")

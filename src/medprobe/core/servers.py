@@ -24,7 +24,7 @@ ADDRESS: Final = re.compile(r"https?://[^\s/?#@]+(/[^\s?#@]*)?")
 
 def _check_url(value: str) -> str:
     """Refuse what is no address of a server, without quoting it: it may contain a key."""
-    if ADDRESS.fullmatch(value):
+    if ADDRESS.fullmatch(value) and _has_port(value):
         return value
     problem = "expected an address such as http://127.0.0.1:8000/v1"
     if "@" in value:
@@ -35,6 +35,14 @@ def _check_url(value: str) -> str:
     elif not value.startswith(("http://", "https://")):
         problem = "it begins with http:// or https://, as in http://127.0.0.1:8000/v1"
     raise PydanticCustomError("url", problem)
+
+
+def _has_port(address: str) -> bool:
+    """Return whether the port of an address, if any, is one, and its brackets hold a host."""
+    try:
+        return urlsplit(address).port != 0
+    except ValueError:
+        return False
 
 
 KeyVariable = Annotated[str, StringConstraints(pattern=r"^\$[A-Za-z_][A-Za-z0-9_]*$")]

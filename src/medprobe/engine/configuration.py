@@ -73,7 +73,10 @@ def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object of a configuration, with numbers as transformers writes them."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        return dict(json.loads(text, object_hook=_special_float))
+        content = json.loads(text, object_hook=_special_float)
+        if not isinstance(content, dict):
+            raise TypeError(f"{type(content).__name__} in place of an object")
+        return content
     except (ValueError, TypeError, RecursionError) as error:
         problem = f"not a configuration: {first_line(error)}"
         raise BadInput(path, problem, "fetch the checkpoint again") from error

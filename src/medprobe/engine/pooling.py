@@ -49,6 +49,10 @@ OLDER: Final = {  # settings of older files, in the order in which their vectors
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+UNREAD: Final = {  # a file → its setting that changes texts before they are read
+    "sentence_bert_config.json": "do_lower_case",
+    "config_sentence_transformers.json": "default_prompt_name",
+}
 SAID: Final = {"cls": "its first token", "lasttoken": "its last token"}  # how they are described
 
 
@@ -83,7 +87,7 @@ def read_modules(folder: Path, device: torch.device) -> Reading | None:
         return None
     try:
         modules = [
-            (str(module["type"]).rpartition(".")[2], folder / str(module.get("path") or ""))
+            (_kind(str(module["type"])), folder / str(module.get("path") or ""))
             for module in json.loads(path.read_text(encoding="utf-8"))
         ]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -99,15 +103,25 @@ def read_modules(folder: Path, device: torch.device) -> Reading | None:
             steps.append((kind, _dense(place, device)))
         elif kind not in ("Transformer", "Dropout"):
             raise BadInput(path, f"a module {kind} in a place or of a kind not known here", REMEDY)
-    settings = folder / "sentence_bert_config.json"
-    lowers = settings.is_file() and read_object(settings).get("do_lower_case")
-    return Reading(modes or ("mean",), tuple(steps), ("do_lower_case",) if lowers else ())
+    unread = [name for file, name in UNREAD.items() if _optional(folder / file).get(name)]
+    return Reading(modes or ("mean",), tuple(steps), tuple(unread))
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return read_object(path) if path.is_file() else {}
+
+
+def _kind(name: str) -> str:
+    """Return a module's class; with its package, if it comes with code of its own."""
+    return name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
 
 
 def _modes(path: Path) -> tuple[str, ...]:
-    said = read_object(path) if path.is_file() else {}
+    said = _optional(path)
     named = said.get("pooling_mode") or [mode for name, mode in OLDER.items() if said.get(name)]
-    modes = [named] if isinstance(named, str) else named
+    modes = named if isinstance(named, list) else [str(named)]
+    if not modes and "pooling_mode_mean_tokens" in said:  # true where no setting says it
+        raise BadInput(path, "no pooling: all of them are false", REMEDY)
     if unknown := [mode for mode in modes if mode not in MODES]:
         raise BadInput(path, f"a pooling {unknown[0]}, not known here", REMEDY)
     return tuple(modes) or ("mean",)
@@ -115,7 +129,7 @@ def _modes(path: Path) -> tuple[str, ...]:
 
 def _dense(folder: Path, device: torch.device) -> Step:
     path = folder / "config.json"
-    said = read_object(path) if path.is_file() else {}
+    said = _optional(path)
     name = str(said.get("activation_function") or "torch.nn.modules.activation.Tanh")
     kind = getattr(torch.nn, name.rpartition(".")[2], None)
     full = f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else ""
@@ -127,7 +141,14 @@ def _dense(folder: Path, device: torch.device) -> Step:
     except Exception as error:  # of torch and of safetensors
         raise BadInput(folder, f"its weights cannot be read: {first_line(error)}") from error
     activation = kind()
-    return lambda vectors: activation(torch.nn.functional.linear(vectors, weight, bias))
+
+    def step(vectors: torch.Tensor) -> torch.Tensor:
+        if vectors.shape[-1] != weight.shape[-1]:
+            problem = f"it takes vectors of {weight.shape[-1]} numbers, they have"
+            raise BadInput(folder, f"{problem} {vectors.shape[-1]}", REMEDY)
+        return activation(torch.nn.functional.linear(vectors, weight, bias))
+
+    return step
 
 
 def _weights(folder: Path) -> dict[str, Any]:

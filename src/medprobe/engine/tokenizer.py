@@ -7,12 +7,14 @@ from typing import Any, Final
 import transformers
 from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import ByteLevel
 
 from medprobe.core.checkpoints import VOCABULARIES, files_of, matching
 from medprobe.core.errors import BadInput
 from medprobe.engine.configuration import first_line, listed, read_config, read_object
 
 VOCABULARY: Final = "vocab.txt"
+DESCRIBED: Final = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 SHARE: Final = 0.5  # of a model's embeddings that its tokenizer must use, to be its own
 BERT_NORMALIZER: Final = {  # setting of a tokenizer → its name in tokenizer.json
     "do_lower_case": "lowercase",
@@ -34,11 +36,10 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
     if not files:
         remedy = "fetch the checkpoint again, with its tokenizer"
         raise BadInput(folder, f"no tokenizer: none of {', '.join(VOCABULARIES)}", remedy)
-    settings = folder / "tokenizer_config.json"
-    said = read_object(settings) if settings.is_file() else {}
-    path = folder / "tokenizer.json"
+    described = [folder / name for name in DESCRIBED]
+    said, *_ = (read_object(path) if path.is_file() else {} for path in described)
+    own = _read_own(folder / "tokenizer.json")
     try:
-        own = Tokenizer.from_file(str(path)) if path.is_file() else None
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder,
             config=config,
@@ -47,7 +48,12 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
             **_casing(folder, config, own, said),
         )
     except Exception as error:  # the tokenizers' library raises nothing narrower
-        raise BadInput(folder, f"no tokenizer that can be read: {first_line(error)}") from error
+        problem, remedy = f"no tokenizer that can be read: {first_line(error)}", ""
+        if own:
+            named = said.get("tokenizer_class") or f"the class of a {config.model_type} model"
+            problem = f"{named} cannot take {type(own.model).__name__} of tokenizer.json"
+            remedy = "set tokenizer_class: PreTrainedTokenizerFast in tokenizer_config.json"
+        raise BadInput(folder, problem, remedy) from error
     if not tokenizer.is_fast:
         raise BadInput(folder, "the tokenizer is not a fast one", "save it with tokenizer.json")
     if own:
@@ -95,6 +101,20 @@ def write_lower_case(folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
+def _read_own(path: Path) -> Tokenizer | None:
+    """Read tokenizer.json, without what drops merges at random, which is for training."""
+    if not path.is_file():
+        return None
+    try:
+        own = Tokenizer.from_file(str(path))
+    except Exception as error:  # the tokenizers' library raises nothing narrower
+        problem = f"no tokenizer that can be read: {first_line(error)}"
+        raise BadInput(path, problem, "fetch the checkpoint again") from error
+    if getattr(own.model, "dropout", None):
+        own.model.dropout = None
+    return own
+
+
 def _casing(
     folder: Path, config: Any, own: Tokenizer | None, said: dict[str, Any]
 ) -> dict[str, Any]:
@@ -119,7 +139,7 @@ def _read_by(own: Tokenizer, folder: Path, tokenizer: Any, said: dict[str, Any])
 
     transformers takes the vocabulary alone from it for many classes, and normalises and splits
     texts as their first model does. What tokenizer_config.json says in so many words still counts:
-    further tokens, BERT's casing, and whether a text begins or ends with a token.
+    further tokens, BERT's casing, a blank before a text, whether it begins or ends with a token.
     """
     classes = tokenizer.backend_tokenizer
     algorithms = [type(backend.model).__name__ for backend in (own, classes)]
@@ -131,6 +151,9 @@ def _read_by(own: Tokenizer, folder: Path, tokenizer: Any, said: dict[str, Any])
             if said.get(name) is not None:
                 setattr(normalizer, there, said[name])
         own.normalizer = normalizer
+    if isinstance(splitting := own.pre_tokenizer, ByteLevel) and "add_prefix_space" in said:
+        splitting.add_prefix_space = bool(said["add_prefix_space"])
+        own.pre_tokenizer = splitting
     if own.post_processor is None or {"add_bos_token", "add_eos_token"} & said.keys():
         own.post_processor = classes.post_processor
     said_tokens = said.get("added_tokens_decoder") or {}

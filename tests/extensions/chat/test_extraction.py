@@ -93,6 +93,11 @@ MARKS_OF_THOUGHTS = [
         for a, b in ("<>", "[]", "◁▷")
     ],
     ("<seed:think>", "</seed:think>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
+    ("<|channel>thought\n", "<channel|>"),
+    ("<unused94>thought\n", "<unused95>"),
+    ("## Thinking\n\n", "\n\n## Final Response\n\n"),
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>text<|message|>"),
     ("analysis", "assistantfinal"),

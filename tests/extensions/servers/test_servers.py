@@ -373,6 +373,14 @@ def test_a_url_of_another_place_is_to_be_corrected(status, content, remedy):
     assert remedy or str(raised.value).endswith(": no such model")
 
 
+@pytest.mark.parametrize("key", ["Bearer sk-secret", "sk-\nsecret", "sk-“secret”"])
+def test_what_is_no_key_is_told_before_a_request(monkeypatch, key):
+    monkeypatch.setenv("LLAMA_KEY", key)
+    with pytest.raises(BadInput, match="variable LLAMA_KEY holds what no key has") as raised:
+        client("http://127.0.0.1:1/v1", key="$LLAMA_KEY").post("completions", {})
+    assert "secret" not in str(raised.value)
+
+
 def test_no_character_of_a_servers_message_moves_the_cursor():
     marks = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA1), 0x200B, 0x202E, 0x2066, 0xD800]))
     error = {"error": {"message": f"bad{marks}value"}}
@@ -666,6 +674,7 @@ def fetched(folder):
     [
         ("127.0.0.1:8000/v1", "it begins with http:// or https://"),
         ("llm.example", "it begins with http:// or https://"),
+        *((f"http://{host}/v1", "expected an address") for host in ("a:80000", "a:b", "[::1:80")),
         (
             "https://x.example/openai?api-version=2024-06-01",
             "without ? .*Azure's ends in /openai/v1",

@@ -21,13 +21,22 @@ CUT, EMPTY, NO_NAME, SEVERAL = "cut", "no text", "no name", "several names"
 
 _END_MARK: Final = re.compile(r"<[|｜][^<>]{1,40}[|｜]>|</?s>|<eos>|<(?:end|start)_of_turn>")
 # Thoughts stand between tags such as <think> and [THINK], or in a channel of gpt-oss's, whose marks
-# some servers leave out ("analysis…assistantfinal…").
+# some servers leave out ("analysis…assistantfinal…"), or between marks of one family's own.
 _TAG: Final = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning)[>\]▷]"
+_MARKS: Final = {  # of single families, that begin thoughts and end them
+    r"<\|begin_of_thought\|>": r"<\|end_of_thought\|>",
+    r"<\|START_THINKING\|>": r"<\|END_THINKING\|>",
+    r"<\|channel>thought": r"<channel\|>",
+    r"<unused94>(?:thought)?": r"<unused95>",  # MedGemma
+    r"## Thinking\n": r"## Final Response\n",  # HuatuoGPT-o1
+}
 _BEGIN: Final = re.compile(
-    rf"[<\[◁]{_TAG}|<\|channel\|>(?:analysis|commentary)|analysis(?=[^\W\d_])", re.IGNORECASE
+    rf"[<\[◁]{_TAG}|<\|channel\|>(?:analysis|commentary)|analysis(?=[^\W\d_])|{'|'.join(_MARKS)}",
+    re.IGNORECASE,
 )
 _END: Final = re.compile(
-    rf"(?:[<\[]/|◁/){_TAG}|<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>",
+    rf"(?:[<\[]/|◁/){_TAG}|<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    rf"|{'|'.join(_MARKS.values())}",
     re.IGNORECASE,
 )
 _BARE_END: Final = "assistantfinal"

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
@@ -34,6 +35,7 @@ RETRIED: Final = (408, 409, 429)  # and from 500 on: the statuses after which `o
 OTHER_URL: Final = "correct its url, which ends in /v1 on most servers"
 ELSEWHERE: Final = (301, 302, 303, 307, 308, 404, 405)  # redirects are not followed
 RETRIES: Final = "x-stainless-retry-count"  # a header of `openai`
+KEY: Final = re.compile(r"[!-~]+")  # what a header can hold
 MESSAGE_LENGTH: Final = 200  # characters of a server's message in errors
 CAP: Final = "max_tokens"  # of an answer
 CHAT_CAP: Final = "max_completion_tokens"  # what OpenAI's newer models take in its place, in chats
@@ -224,6 +226,10 @@ class Client:
         variable = self.params.key.removeprefix("$")
         if not (key := os.environ.get(variable, "").strip()):
             problem = f"the environment variable {variable}, which holds its key, is not set"
+            raise BadInput(f"servers.{self.name}", problem, f"export {variable}=…")
+        if not KEY.fullmatch(key):
+            problem = f"the environment variable {variable} holds what no key has: a blank, a line"
+            problem += " end or a letter that is not ASCII"
             raise BadInput(f"servers.{self.name}", problem, f"export {variable}=…")
         return key
 
