@@ -288,6 +288,10 @@ def test_only_systems_that_were_asked_about_are_scored(truth: Truth) -> None:
 
 
 def test_confusion_tables_are_the_papers_figure(truth: Truth) -> None:
+    """Each prediction that was drawn is counted once, whatever other sentence sets answer."""
+    once = pd.read_parquet(TABLE)
+    sets = pd.concat(once.assign(replicate=name) for name in ("set-0", "set-1"))
+    write_predictions(sets, TABLE, "accuracy")
     folder = draw("anna")
     fill(folder / "anna.csv", truth, 0.0)
     evaluation = build_evaluation()

@@ -242,11 +242,14 @@ def _numbers(value: float, draws: np.ndarray, n: int, scoring: Scoring) -> dict[
 
 
 def confusions(evaluation: Evaluation, paths: Iterable[Path]) -> pd.DataFrame:
-    """The confusion tables of the systems whose prediction tables these are, columns CONFUSION."""
+    """The confusion tables of the systems whose prediction tables these are, columns CONFUSION.
+
+    They count what the sheets are drawn from: the first replicate.
+    """
     parts = [pd.DataFrame(columns=CONFUSION)]
     for path in paths if evaluation.target == "predictions" else ():
         if metric_of_predictions(path) == "accuracy":
-            table = confusion(evaluation, next(read_predictions(path)))
+            table = confusion(evaluation, next(read_predictions(path, first=True)))
             columns = {"model": path.parent.parent.name, "method": path.parent.name}
             parts.append(table.assign(**columns)[CONFUSION])
     return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
