@@ -153,3 +153,6 @@ def test_the_two_sweeps_over_layers_are_one_drawing(drawn: Drawn) -> None:
     assert "cut: rewired without the layers above; read: a layer of the whole" in drawing.caption
     [alone, _] = draw(variants(read), METADATA)
     assert alone.file == "made_up-full-probe-read_layers.svg"
+    [alone, _] = draw(variants(cut), METADATA)
+    assert "cut: rewired without the layers above;" in alone.caption
+    assert "read:" not in alone.caption

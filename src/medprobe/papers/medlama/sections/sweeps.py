@@ -100,7 +100,8 @@ def _sweep(rows: pd.DataFrame, method: str, name: str, models: Sequence[str]) ->
             part.assign(model=part["model"] + label)
             for part, label in ((cut, ", cut"), (read, ", read"))
         )
-        note = "; cut: rewired without the layers above; read: a layer of the whole rewired encoder"
+        note = "; cut: rewired without the layers above"
+        note += "; read: a layer of the whole rewired encoder" * bool(len(read))
         models = [f"{model}{label}" for model in models for label in (", cut", ", read")]
     if points["at"].nunique() < 2:
         return []
