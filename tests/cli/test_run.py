@@ -189,6 +189,8 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("ask {folder} [Y] --names away.txt", "--names away.txt: no such file"),
         ("ask {folder} [Y] --names gout;pain", "--names: another list than names with commas"),
         ("ask {folder} [Y] --names [gout,pain]", "--names: another list than names with commas"),
+        ("ask {folder} [Y]\udce9", "PROMPT: not UTF-8; set the terminal's encoding"),
+        ("ask {folder} [Y] --names gout,\udce9", "--names: not UTF-8; set the terminal's"),
         ("ask {folder} [Y] --names f.csv", "--names: f.csv is a file; give a file of facts by"),
         (
             "run {folder} --benchmark f.csv --prompts p.csv --out p.csv/x.parquet",

@@ -76,6 +76,15 @@ def bin_of(value: object) -> Callable[[Path], None]:
     return write
 
 
+def wrapped(prefix: str, below: str = "") -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        read = load_file(folder / "model.safetensors")
+        named = {prefix + name: weight for name, weight in read.items()}
+        bin_of({below: named, "epoch": 3} if below else named)(folder)
+
+    return write
+
+
 def empty_bin(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").touch()
@@ -110,6 +119,11 @@ BROKEN: dict[str, tuple[Callable[[Path], None], str]] = {
     "a cut tokenizer": (cut_tokenizer, "no tokenizer that can be read"),
     "a list for weights": (bin_of([torch.ones(2)]), "the model cannot be loaded"),
     "code for weights": (bin_of({"a": Path("/")}), "code, which is never run"),
+    **{
+        f"weights named {prefix}": (wrapped(prefix), f"({prefix}bert.")
+        for prefix in ("module.", "_orig_mod.", "model.", "base_model.model.")
+    },
+    "weights below a name": (wrapped("", "state_dict"), "save the weights of the network itself"),
     "an empty file": (empty_bin, "the model cannot be loaded: EOFError"),
     "a file cut short": (cut_weights, "the model cannot be loaded: "),
     "a file that is missing": (missing_shard, "model-1.safetensors"),

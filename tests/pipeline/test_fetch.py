@@ -275,6 +275,10 @@ def test_an_adapter_of_another_checkpoint_is_refused(tiny_model: FolderOf, tmp_p
     shutil.copytree(adapter, tmp_path / "other", dirs_exist_ok=True)
     with pytest.raises(BadInput, match="weights of one that the other has not"):
         fetch("mine", params("causal", tmp_path / "other"), tmp_path / "out")
+    path = tmp_path / "other/adapter_model.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BadInput, match=r"safetensors cannot be read: .*; fetch the adapter again"):
+        fetch("mine", params("causal", tmp_path / "other"), tmp_path / "out")
 
 
 @pytest.mark.parametrize(

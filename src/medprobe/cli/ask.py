@@ -102,8 +102,15 @@ def check_path(path: Path, option: str = "") -> None:
         raise BadInput(f"{option} {path}".strip(), "no such file", "correct its path")
 
 
+def check_encoding(text: str, where: str) -> None:
+    """Raise BadInput where a terminal gave bytes that are not UTF-8."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadInput(where, "not UTF-8", "set the terminal's encoding to UTF-8")
+
+
 def split_names(text: str) -> list[str]:
     """Return the names of a list with commas between them, or of a file with one per line."""
+    check_encoding(text, "--names")
     path = Path(text)
     if path.suffix in FORMS and path.is_file():
         raise BadInput("--names", f"{text} is a file", "give a file of facts by --benchmark")
@@ -134,6 +141,7 @@ def ask(
     The answers are those of the method's first pass and variant, which is the paper's. Only prompts
     of the benchmark have marks.
     """
+    check_encoding(prompt, "PROMPT")
     check_prompts(library.make_query(prompt))
     if benchmark and _is_file(benchmark, params):
         names = read_answers(Path(benchmark))

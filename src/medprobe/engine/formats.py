@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from medprobe.core.checkpoints import (
     ADAPTER,
@@ -94,6 +94,9 @@ def merge(folder: Path, adapter: Path) -> None:
                 )
         merged = adapted.merge_and_unload(safe_merge=True)
     except Exception as error:  # of PEFT's many adapters
+        if isinstance(error, SafetensorError):
+            problem = f"{ADAPTER[1]} cannot be read: {first_line(error)}"
+            raise BadInput(adapter, problem, "fetch the adapter again") from error
         problem = f"it does not fit this {base.config.model_type} checkpoint: {first_line(error)}"
         raise BadInput(adapter, problem, "use the checkpoint that it was trained on") from error
     for file in [*folder.glob("*.safetensors*"), *folder.glob("pytorch_model*")]:

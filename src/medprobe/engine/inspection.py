@@ -7,6 +7,7 @@ comes with a checkpoint is never run: weights are read as safetensors or by torc
 import logging
 import pickle
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,7 @@ AUTO_CLASSES: Final[dict[Head, Any]] = {
     "seq2seq": transformers.AutoModelForSeq2SeqLM,
     "classifier": transformers.AutoModelForSequenceClassification,
 }
+UNWRAP: Final = "save the weights of the network itself, without what wraps it"
 # What no method reads (a pooler), and what networks compute by themselves, in old files.
 UNREAD: Final = re.compile(
     r"\bpooler\b|\b(attn|attention)\.bias$|\.version$|\._\w+$|(position_ids|token_type_ids|inv_freq"
@@ -116,6 +118,8 @@ def read_model(
             remedy = "install it, or choose a checkpoint that does not need it"
         if isinstance(error, pickle.UnpicklingError):
             reason = "its files hold other things than weights, or code, which is never run"
+        if isinstance(error, AttributeError) and "'dict' object" in str(error):
+            reason, remedy = "its files hold weights below a name, such as state_dict", UNWRAP
         problem = f"the model cannot be loaded: {reason}"
         raise BadInput(folder, problem, remedy) from error
     # The head of a classifier is new by design, so that the files need to fit the body alone.
@@ -124,6 +128,9 @@ def read_model(
         if name.startswith(required):
             problem = f"{name} is of shape {tuple(shape)}, config.json says {tuple(expected)}"
             raise BadInput(folder, problem, "fetch the checkpoint again")
+    if wrapped := _wrapped(info["unexpected_keys"], {*info["missing_keys"]}):
+        problem = f"its weights have a name before those of config.json's model ({listed(wrapped)})"
+        raise BadInput(folder, problem, UNWRAP)
     unread = [name for name in sorted(info["unexpected_keys"]) if _is_of_body(model, name)]
     if is_whole and unread:
         problem = f"{len(unread)} weights are not read by the model of config.json"
@@ -131,6 +138,20 @@ def read_model(
         raise BadInput(folder, f"{problem} ({listed(unread)})", remedy)
     missing = sorted(info["missing_keys"])
     return model, tuple(n for n in missing if n.startswith(required) and "pooler." not in n)
+
+
+def _wrapped(unexpected: Iterable[str], missing: set[str]) -> list[str]:
+    """Return the names whose rest is that of a missing weight, if these are most of the missing.
+
+    >>> _wrapped(["module.bert.a", "module.bert.b"], {"bert.a", "bert.b", "bert.c"})
+    ['module.bert.a', 'module.bert.b']
+    """
+    found = [
+        name
+        for name in sorted(unexpected)
+        if any(name[at + 1 :] in missing for at, letter in enumerate(name) if letter == ".")
+    ]
+    return found if len(found) > len(missing) / 2 else []
 
 
 def _is_of_body(model: Any, name: str) -> bool:
