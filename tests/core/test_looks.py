@@ -36,7 +36,7 @@ def test_what_nobody_sees_is_found(word: str, unseen: str) -> None:
     ("text", "fault"),
     [
         *((value, "no value") for value in ("nan", " NaN ", "None", "N/A", "#N/A", "", "–")),
-        *((value, "no value") for value in ("#REF!", "Unknown", "TODO", "see above", "TRUE")),
+        *((value, "no value") for value in ("#REF!", "#VALUE!")),
         *((text, "markup") for text in ("Crohn&#39;s disease", "A &amp; B")),
         *((text, "an escape of a URL") for text in ("%C5%A0ibenik", "heart%20failure")),
         *((text, "a character of print") for text in ("\ufb01brosis", "Ｆever")),
@@ -52,14 +52,8 @@ NO_NAME = {
     "a number": ("44805", "0004096"),
     "several names in one": ("asthma; COPD", "gout|fever"),
     "a formula": ("=VLOOKUP(A2,B:C,2)", "=A2"),
-    "an address": ("https://example.org/asthma", "www.example.org"),
-    "an identifier": ("C0004096", "MESH:D001249", "HP:0002099"),
     "markup": ("<i>asthma</i>", "vitamin B<sub>12</sub>", "gout<br/>"),
-    "quotation marks": ("'asthma'", '"gout"'),
     "a character that was lost": ("Sj?gren syndrome",),
-    "letters of two alphabets": ("\u0430sthma", "g\u043eut"),
-    "a footnote": ("asthma [1]", "asthma[12]", "asthma*", "asthma†", "gout¹"),
-    "a name that is cut": ("chronic obstruc...", "chronic obstruc…"),
 }
 
 

@@ -1,7 +1,7 @@
 """What is wrong with how a text looks, in words: a name, a prompt, or a sentence of a set.
 
-`ftfy` judges damaged text, pandas' list of missing values what is no value, and Unicode's
-categories what nobody sees. Some real names look odd, so that nothing stops at them.
+`ftfy` judges damaged text, a list of missing values what is no value, and Unicode's categories what
+nobody sees. Some real names look odd, so that nothing stops at them.
 """
 
 import re
@@ -24,13 +24,11 @@ STEPS: Final = {  # of ftfy, where it is none of an encoding
 ALL_STEPS: Final = ftfy.TextFixerConfig(
     unescape_html=True, uncurl_quotes=False, fix_line_breaks=False, normalization=None
 )
-MISSING: Final = {  # what pandas reads as missing; without NA, which is sodium
+MISSING: Final = {  # what pandas and spreadsheets write for it; without NA, which is sodium
     *("#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>"),
     *("n/a", "nan", "none", "null", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!"),
-    *("unknown", "missing", "not available", "not applicable", "todo", "tbd", "ditto"),
-    *("see above", "as above", "true", "false"),
 }
-NO_NAMES: Final = {  # a fault → cells that are no single name, and can be part of a sentence
+NO_NAMES: Final = {  # a fault → cells that spreadsheets and exports make of names
     fault: re.compile(pattern)
     for fault, pattern in {
         "a date": r"\d{1,2}-[A-Z][a-z]{2}(-\d{2,4})?|[A-Z][a-z]{2}-\d{2}"  # SEPT9, of a spreadsheet
@@ -38,14 +36,8 @@ NO_NAMES: Final = {  # a fault → cells that are no single name, and can be par
         "a number": r"\d{5,}",  # that stands for a day, too
         "several names in one": r"[^(\[]*[;|][^(\[]*",  # and not t(9;22)(q34;q11)
         "a formula": r"=.+",
-        "an address": r"(https?://|www\.).+",
-        "an identifier": r"C\d{7}|[A-Za-z]{2,8}:[A-Z]?\d{4,}",
         "markup": r".*</?[A-Za-z]{1,6}\d?\s*/?>.*",
-        "quotation marks": r"([\"'“‘]).+[\"'”’]",
         "a character that was lost": r".*[^\W\d_]\?[^\W\d_].*",
-        "letters of two alphabets": r".*([A-Za-z][Ѐ-ӿ]|[Ѐ-ӿ][A-Za-z]).*",
-        "a footnote": r".*([a-z]\s?\[\d{1,3}\]|[a-z]{3}[*¹²³⁴-⁹]|[†‡§¶])",
-        "a name that is cut": r".*(\.\.\.|…)",
     }.items()
 }
 
