@@ -64,12 +64,18 @@ def test_rouge_l_is_that_of_the_first_text() -> None:
     assert got["rouge_l"].tolist() == [0.5, 0.25, 0.0]
 
 
+def tied(table: pd.DataFrame, k: int) -> float:
+    """The chance of a hit among the first k of the only query of a table."""
+    [chance] = share_ties(table, np.zeros(len(table), int), 1, k)
+    return float(chance)
+
+
 def test_ties_share_the_hit() -> None:
     table = predictions(ranked("q", ".x.."))
     table["score"] = [3.0, 3.0, 3.0, 1.0]
-    assert share_ties(table, np.zeros(len(table), int), 1, 1).tolist() == pytest.approx([1 / 3])
-    assert share_ties(table, np.zeros(len(table), int), 1, 2).tolist() == pytest.approx([2 / 3])
-    assert share_ties(table, np.zeros(len(table), int), 1, 3).tolist() == pytest.approx([1.0])
+    assert tied(table, 1) == pytest.approx(1 / 3)
+    assert tied(table, 2) == pytest.approx(2 / 3)
+    assert tied(table, 3) == pytest.approx(1.0)
 
 
 def test_what_equals_the_tenth_shares_its_place() -> None:
@@ -95,7 +101,7 @@ def test_ties_equal_the_mean_over_all_orders(
         order for order in permutations(marks) if list(order) == sorted(order, key=lambda m: -m[0])
     ]
     expected = np.mean([any(hit for _, hit in order[:k]) for order in orders])
-    assert share_ties(table, np.zeros(len(table), int), 1, k).tolist() == pytest.approx([expected])
+    assert tied(table, k) == pytest.approx(expected)
 
 
 def test_macro_is_the_mean_of_relations_and_micro_of_queries() -> None:

@@ -51,7 +51,8 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         problem, remedy = f"no tokenizer that can be read: {first_line(error)}", ""
         if own:
             named = said.get("tokenizer_class") or f"the class of a {config.model_type} model"
-            problem = f"{named} cannot take {type(own.model).__name__} of tokenizer.json"
+            algorithm = f"{type(own.model).__name__} ({first_line(error)})"
+            problem = f"{named} cannot take the {algorithm} of tokenizer.json"
             remedy = "set tokenizer_class: PreTrainedTokenizerFast in tokenizer_config.json"
         raise BadInput(folder, problem, remedy) from error
     if not tokenizer.is_fast:
