@@ -13,7 +13,7 @@ from typing import Final
 from medprobe.core import places
 from medprobe.core.files import write_whole
 from medprobe.core.params import Params
-from medprobe.core.progress import show_progress
+from medprobe.core.progress import show_progress, with_progress
 from medprobe.core.tables import read_refusal
 from medprobe.metrics.results import prediction_tables
 from medprobe.tracking import comparisons, runs, store
@@ -72,7 +72,8 @@ def _log(title: str, results: Sequence[store.PendingRun]) -> None:
     if not results:
         return
     client = store.connect()
+    records = ((number, store.record(client, result)) for number, result in enumerate(results))
     with show_progress(title, len(results), "results") as bar:
-        for number, result in enumerate(results):
-            bar.advance_to(number, result.name)
-            store.record(client, result)
+        bar.advance_to(0)
+        for _ in with_progress(records, [1] * len(results), bar):  # scoring reports predictions
+            pass

@@ -15,6 +15,7 @@ from medprobe.report.sections import Section
 DATA: Final = "the paper's data?"  # heads what `data_note` says
 TITLE: Final = "Compared with the published numbers"
 INVENTED: Final = "no: invented facts"
+ONE_REPLICATE: Final = "no: 1 replicate here; a mean over several there"
 CAPTION: Final = (
     "Shares in per cent, measured on the queries here and as printed. A difference is compared "
     "with the deviation that the paper prints, where the data are the paper's: the number is over "
@@ -38,8 +39,10 @@ def section(results: PageData, benchmark: str) -> list[Part]:
             notes |= dict.fromkeys(paper.tables[number].notes)
             for score in group[group["metric"].isin(row.values)].itertuples():
                 data = data_note(results, score, paper, paper.tables[number])
-                system = [f"{model} ({name})", f"{subset}, {relation}", method]
                 spread = row.std.get(score.metric)
+                if spread and pd.isna(score.std) and data.startswith("yes"):
+                    data = ONE_REPLICATE
+                system = [f"{model} ({name})", f"{subset}, {relation}", method]
                 numbers = _numbers(score, row.values[score.metric], spread, data)
                 body.append([*system, *numbers, data, f"{paper.version}, {place(number)}"])
     if not body:
