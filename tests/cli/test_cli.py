@@ -141,7 +141,11 @@ def test_an_argument_that_is_typed_as_an_option_is_named(name: str, option: str)
         ("ask bert aspirin treats [Y]", "(treats [Y]): put the prompt in quotes"),
         ("run bert --benchmark d --method", "requires an argument"),
         ("expor", "No command 'expor' (did you mean 'export'?)"),
+        ("ask bert [Y] --names a --benchmark b", "Error: give either --benchmark or --names\n"),
         ("repro mine", "argument (mine): `dvc repro STAGE` runs some stages"),
+        ("repro --force", "option '--force': `dvc repro STAGE` runs some stages, with DVC's own"),
+        ("repro --jobs 0", "'--jobs': 0 is not in the range x>=1.\n"),
+        ("show drugs", "--differ with two systems; reports/queries/drugs.html lists the queries"),
     ],
 )
 def test_a_word_that_is_no_command_or_argument(words: str, says: str) -> None:

@@ -175,7 +175,14 @@ def test_a_folder_and_a_file_of_facts_need_no_project(
         ("ask https://hf.co/lab/bert [Y]", "lab/bert: not in the hub's local cache, and"),
         ("ask https://hf.co/datasets/lab/facts [Y]", "no such folder; give a checkpoint's folder"),
         ("ask lab/bert [Y]", "lab/bert: not in the hub's local cache, and working offline"),
-        ("ask {folder} text", "the prompt needs exactly one [Y], and has 0"),
+        ("ask {folder} text", "prompt: needs exactly one [Y], and has 0; put"),
+        ("ask lab/bert/ [Y]", "lab/bert: not in the hub's local cache, and working offline"),
+        ("ask lab/bert@v1 [Y]", "lab/bert: not in the hub's local cache, and working offline"),
+        ("ask a/away/ [Y]", "a/away/: no such folder; give a checkpoint's folder, or a model's"),
+        ("run {folder},{folder} --benchmark f.csv", "no such folder; give a checkpoint's folder"),
+        ("run {folder} --benchmark empty.csv", "empty.csv: the file of facts has no rows; write"),
+        ("ask {folder} [Y] --names gout,gout", "--names: 1 name, and nothing to rank; write two"),
+        ("ask {folder} [Y] --names a", "--names: a is a folder; give a .txt file with one name"),
         ("ask {folder}/config.json [Y]", "config.json: a file, expected the folder"),
         ("ask a[Y] {folder}", "MODEL: a prompt in its place; give the model first"),
         ("ask {folder} [X]treats[Y]", "[X] has no meaning here; write the subject"),
@@ -208,6 +215,8 @@ def test_an_error_names_the_argument_that_is_wrong(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     Path("f.csv").write_text("subject,relation,object\naspirin,treats,fever\nb12,treats,anemia\n")
+    Path("a").mkdir()
+    Path("empty.csv").write_text("subject,relation,object\n")
     Path("semi.csv").write_text("relation;template\ntreats;[X] treats [Y] .\n")
     Path("p.csv").write_text("relation,template\ntreats,[X] treats [Y] .\n")
     words = command.format(folder=tiny_model("bert"))
@@ -223,7 +232,7 @@ def test_a_table_with_one_name_to_rank_is_warned_of(
     row = "subject,relation,object,prompt\naspirin,treats,fever,aspirin treats [Y] .\n"
     Path("f.csv").write_text(row)
     command = f"run {tiny_model('bert')} --method mask_average --benchmark f.csv"
-    assert "warning: f: relation treats ranks one name only" in works(command)
+    assert "warning: f.csv: relation treats ranks one name only" in works(command)
     Path("f.csv").write_text(f"{row}zinc,treats,gout,zinc treats [Y] .\n")
     assert "warning" not in works(command)
 

@@ -58,6 +58,7 @@ def with_sections(tmp_path: Path, text: str) -> Path:
             "models: {masked: {../up: {}}}",
             "masked: '../up' is not a valid name; a name is of a to z",
         ),
+        ("folders: {a: ~/a}", "folders.a: ~ stands for nothing here, write the whole path"),
         ("train: {$(id): {}}", "train: '$(id)' is not a valid name"),
         (
             "methods: {masked: {xfactr: {a b: {}}}}",
@@ -100,6 +101,11 @@ def test_what_dvc_yaml_names_always_must_be_there(tmp_path: Path, name: str) -> 
             "line 3: found character that cannot start any token; indent by spaces, not by a tab",
         ),
         ("models: [", "not YAML: line 2: did not find expected"),
+        (
+            "a: {b: 1\nc: {} # https://hf.co",
+            "line 2: did not find expected ',' or '}'; close the bracket on the line before",
+        ),
+        ("a:\n b: 1\n  c: 2", "line 3: mapping values .*; indent it like the lines beside it"),
         ("seed: 1\nseed: 2", 'not YAML: line 2: found duplicate key "seed"'),
         ("seed: !!python/name:os.system", "could not determine a constructor for the tag"),
         ("seed: !!python/object/apply:os.abort []", "could not determine a constructor"),

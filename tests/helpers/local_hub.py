@@ -43,7 +43,10 @@ def hub(root: Path) -> Iterator[str]:
                 ]
                 self.answer(200, json.dumps(listed).encode())
             else:
-                names = [{"rfilename": f.relative_to(folder).as_posix()} for f in files]
+                names = [
+                    {"rfilename": f.relative_to(folder).as_posix(), "size": f.stat().st_size}
+                    for f in files
+                ]
                 about = {"id": model, "modelId": model, "sha": COMMIT, "siblings": names}
                 self.answer(200, json.dumps(about).encode())
 

@@ -113,6 +113,9 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     assert not any("what it names in data/ exists" in line for line in lines)
     assert list_models(params)[0]["checkpoint"] == "missing"
     mine.parent.mkdir()
+    mine.with_suffix(".dvc").write_text("outs: [{path: mine}]\n")
+    doctor(params, Path("data"))
+    assert f"does not exist; `dvc pull {mine}` brings it" in capsys.readouterr().out
     mine.symlink_to(tiny_model("bert"))
     [row] = list_models(params)
     assert (row["origin"], row["checkpoint"]) == (str(mine), "bert, serves masked, encoder")

@@ -132,6 +132,7 @@ def test_what_cannot_be_had_is_one_clear_line_and_leaves_nothing(
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(params(folder=tmp_path / "nowhere"), "nowhere: no such model folder")
+    refused(params(folder=tiny_model("bert") / "config.json"), "a file that is not a .gguf file")
     refused(params(folder=empty), r"empty: it holds no checkpoint: no config\.json")
     causal = params("causal", tiny_model("bert"))
     refused(causal, "serves as masked or encoder, not as causal")

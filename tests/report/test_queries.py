@@ -171,6 +171,10 @@ def test_one_query_and_what_two_systems_differ_in(
             lambda: show_differing("made_up", "taught/contrastiv", "x", params),
             "did you mean 'taught/con",
         ),
+        (
+            lambda: show_differing("made_up", "taught/contrastive", "taught/contrastive", params),
+            "--differ: 'taught/contrastive' twice; name two systems",
+        ),
     ):
         with pytest.raises(BadInput, match=says):
             ask()

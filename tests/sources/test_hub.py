@@ -64,6 +64,10 @@ def test_a_copy_that_lacks_any_file_is_completed_and_found_offline(
     for file in whole:
         (folder / file).unlink()  # as after a download that another program did not end
         assert (fetch_snapshot(model, offline=False) / file).is_file(), file
+    for file in whole:
+        (folder / file).write_bytes((folder / file).read_bytes()[:-1])  # as on a full disk
+        fetch_snapshot(model, offline=False)
+        assert (folder / file).read_bytes() == (served / name / file).read_bytes(), file
     for revision in (None, "main", COMMIT):
         pinned = model.model_copy(update={"revision": revision})
         assert fetch_snapshot(pinned, offline=True) == folder

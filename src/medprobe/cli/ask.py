@@ -24,7 +24,6 @@ from medprobe.core.tables import (
     SLOT,
     BenchmarkTables,
     Metadata,
-    check_prompts,
 )
 from medprobe.engine.formats import ENDING, is_gguf
 from medprobe.library import model as library
@@ -53,6 +52,7 @@ def _is_hub_name(name: str) -> bool:
 
     A name without an owner, such as `gpt2`, is one where no params.yaml can name a model.
     """
+    name = name.removesuffix("/")
     named = parse_hub_name(name)
     if named is None or name.startswith((".", "~")):
         return False
@@ -74,7 +74,9 @@ def check_model(name: str) -> bool:
         problem = f"a file, expected the folder of a checkpoint or a {ENDING} file"
         raise BadInput(name, problem, "give one of these")
     if path.parts[1:] or parse_hub_name(name) is None:
-        raise BadInput(name, "no such folder", "give a checkpoint's folder, or a model's name")
+        several = "; put blanks between several" if "," in name else ""
+        remedy = f"give a checkpoint's folder, or a model's name{several}"
+        raise BadInput(name, "no such folder", remedy)
     return True
 
 
@@ -114,10 +116,12 @@ def split_names(text: str) -> list[str]:
     path = Path(text)
     if path.suffix in FORMS and path.is_file():
         raise BadInput("--names", f"{text} is a file", "give a file of facts by --benchmark")
+    if path.is_dir():
+        raise BadInput("--names", f"{text} is a folder", "give a .txt file with one name per line")
     if is_file := path.suffix == ".txt":
         check_path(path, "--names")
     listed = read_text(path, "correct its path").splitlines() if is_file else text.split(",")
-    names = [name.strip() for name in listed if name.strip()]
+    names = [*dict.fromkeys(name.strip() for name in listed if name.strip())]
     if not is_file and (LISTED.match(text.strip()) or re.search(r"[;|\n]", text)):
         raise BadInput("--names", "another list than names with commas between", "write a,b,c")
     if len(names) < 2:
@@ -142,7 +146,7 @@ def ask(
     of the benchmark have marks.
     """
     check_encoding(prompt, "PROMPT")
-    check_prompts(library.make_query(prompt))
+    library.make_query(prompt)  # refuses one that asks nothing
     if benchmark and _is_file(benchmark, params):
         names = read_answers(Path(benchmark))
     elif benchmark is None and not names:

@@ -222,10 +222,11 @@ def _hint(error: click.UsageError, command: str | None) -> str:
     for param in error.ctx.command.params if option and error.ctx else ():
         if isinstance(param, click.Argument) and param.name in (option, f"{option}s"):
             return f"{param.name.upper()} is an argument, write it without --{option}"
-    if command == "ask" and not option:
+    is_extra = "unexpected extra" in error.format_message()
+    if command == "ask" and is_extra:
         return "put the prompt in quotes, and write --names a,b,c without blanks, or in quotes"
-    if command == "repro" and not getattr(error, "possibilities", None):
-        return "`dvc repro STAGE` runs some stages"
+    if command == "repro" and (is_extra or (option and not getattr(error, "possibilities", None))):
+        return "`dvc repro STAGE` runs some stages, with DVC's own options"
     if command and command not in _typed():
         other = "`medprobe run MODELS --benchmark NAME` probes and compares models"
         return f"`medprobe {command}` is a stage of dvc.yaml; {other}, `medprobe repro` runs stages"

@@ -112,7 +112,7 @@ def ask(
     from medprobe.cli.ask import check_benchmark, check_model, split_names
 
     if benchmark and names:
-        raise click.UsageError("expected: one of --benchmark and --names")
+        raise click.UsageError("give either --benchmark or --names")
     needs_project = [check_model(model), benchmark is not None and check_benchmark(benchmark)]
     params = load_params(required=any(needs_project))
     ranked = [] if names is None else split_names(names)
@@ -145,7 +145,8 @@ def show(benchmark: str, query: str | None, differ: tuple[str, str] | None) -> N
     from medprobe.cli.show import show_differing
 
     if (query is None) == (differ is None):
-        raise click.UsageError("expected: a QUERY, or --differ with two systems")
+        pages = f"reports/queries/{benchmark}.html lists the queries"
+        raise click.UsageError(f"give either a QUERY or --differ with two systems; {pages}")
     if query is not None:
         one_query(benchmark, query, load_params())
     elif differ:
@@ -195,7 +196,7 @@ def export(
     from medprobe.library.project import results
 
     if as_json and form:
-        raise click.UsageError("expected: one of --format and --json")
+        raise click.UsageError("give either --format or --json")
     form = "json" if as_json else form or "markdown"
     click.echo(text(results(project), view, form, metric, every=every), nl=False)
 

@@ -49,6 +49,8 @@ def show_differing(benchmark: str, a: str, b: str, params: Params) -> None:
     """
     content = _read(benchmark, params).label(text=True).content
     systems = ["/".join(system) for system in content["systems"]]
+    if a == b:
+        raise BadInput("--differ", f"'{a}' twice", "name two systems, MODEL/METHOD")
     for name in (a, b):
         if name not in systems:
             remedy = f"choose one of {', '.join(systems)}"

@@ -126,18 +126,22 @@ def parse_hub_name(text: str) -> tuple[str, str | None] | None:
     (('gpt2', None), ('lab/bert', 'v1'))
     >>> parse_hub_name("https://huggingface.co/datasets/lab/facts"), parse_hub_name("a/b/c")
     (None, None)
+    >>> parse_hub_name("lab/bert/"), parse_hub_name("lab/bert@v1")
+    (('lab/bert', None), ('lab/bert', 'v1'))
     """
     mirror = os.environ.get("HF_ENDPOINT", "").rstrip("/") + "/"
     path = text.removeprefix(mirror) if mirror != "/" else text
     path = HUB.sub("", path, count=1) if HUB.match(path) else path
-    revision = None
+    revision: str | None = None
     if path != text:  # an address
         parts = [part for part in re.split("[?#]", path)[0].split("/") if part]
         place = next((i for i, part in enumerate(parts[:3]) if part in AT_REVISION), len(parts))
         path, revision = "/".join(parts[:place][:2]), "/".join(parts[place + 1 : place + 2]) or None
         if parts[:1] and parts[0] in NO_MODELS:
             return None
-    return (path, revision) if HUB_NAME.fullmatch(path) else None
+    else:
+        path, _, revision = path.removesuffix("/").partition("@")
+    return (path, revision or None) if HUB_NAME.fullmatch(path) else None
 
 
 def _some(names: list[str]) -> str:

@@ -26,6 +26,7 @@ from typing import (
 )
 
 from pydantic import (
+    AfterValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -47,6 +48,14 @@ from medprobe.core.settings import Choices, Name, Section, parse_section
 Device = Literal["auto", "cpu", "cuda", "spread"]
 Precision = Literal["float32", "bfloat16", "float16", "8bit", "4bit"]
 DeviceName = Annotated[str, StringConstraints(pattern=r"^(cpu|[0-9]+)$")]
+
+
+def _check_whole(folder: Path) -> Path:
+    if str(folder).startswith("~"):
+        raise PydanticCustomError("folder", "~ stands for nothing here, write the whole path")
+    return folder
+
+
 MemorySize = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?[KMG]i?B$")]  # e.g. 20GiB
 
 
@@ -236,7 +245,7 @@ class Params(Section):
     """Sample models that continue the training of another one."""
     fetch: dict[Name, HubModel] = Field({})
     """Models to download: a name of your choice, and where the model is on the hub."""
-    folders: dict[Name, Path] = Field({})
+    folders: dict[Name, Annotated[Path, AfterValidator(_check_whole)]] = Field({})
     """Models on this machine: a name of your choice, and the folder of the checkpoint, or a `.gguf`
     file."""
     servers: dict[Name, ServerParams] = Field({})
@@ -396,12 +405,15 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
             if joined := JOINED.match(content):
                 remedy = f"write a space after the colon of {joined[1]}:"
                 raise BadInput(path, f"not YAML: line {number}", remedy) from None
+        said = error.problem or ""
         is_tab = mark and re.match(rf"(.*\n){{{mark.line}}}\s*\t", text)
         remedy = "indent by spaces, not by a tab" if is_tab else ""
-        if "expected key" in (error.problem or "") or "expected <block end>" in str(error.problem):
+        if "expected key" in said or "expected <block end>" in said or "mapping values" in said:
             remedy = remedy or "indent it like the lines beside it, and close brackets before it"
-        if mark and re.match(rf"(.*\n){{{mark.line}}}.*://", text):
+        if mark and re.match(rf"(.*\n){{{mark.line}}}[^#\"']*://", text):
             remedy = remedy or "put addresses in quotes"
+        if "expected ','" in said:
+            remedy = remedy or "close the bracket on the line before"
         raise BadInput(path, f"not YAML: {line}{error.problem}", remedy) from None
     except YAMLError as error:
         raise BadInput(path, f"not YAML: {error}") from None

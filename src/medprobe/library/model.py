@@ -21,6 +21,7 @@ from medprobe.core.tables import (
     CANDIDATE_COLUMNS,
     DISTRACTOR,
     QUERY_COLUMNS,
+    SLOT,
     BenchmarkTables,
     check_prompts,
     check_texts,
@@ -314,7 +315,10 @@ def make_query(prompt: str) -> pd.DataFrame:
     if not isinstance(prompt, str):
         raise BadInput("prompt", f"a {type(prompt).__name__}", "give one text")
     if "[X]" in prompt:
-        raise BadInput("query ask", "[X] has no meaning here", "write the subject in its place")
+        raise BadInput("prompt", "[X] has no meaning here", "write the subject in its place")
+    if (slots := prompt.count(SLOT)) != 1:
+        problem = f"needs exactly one {SLOT}, and has {slots}"
+        raise BadInput("prompt", problem, f"put {SLOT} where the answer belongs")
     blank = dict.fromkeys(QUERY_COLUMNS, "")
     query = {**blank, "query_id": "ask", "prompt": prompt, "answers": [], "answer_ids": []}
     return pd.DataFrame([query])

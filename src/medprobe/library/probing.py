@@ -169,7 +169,8 @@ def to_tables(
         raise BadInput("prompts", f"a {type(prompts).__name__}", remedy)
     else:
         templates = sources.read_templates(Path(prompts)) if prompts else {}
-    return table.tables(placed_facts, templates, _name(facts), normalise)
+    source = "facts" if isinstance(facts, pd.DataFrame) else str(facts)
+    return table.tables(placed_facts, templates, source, normalise)
 
 
 def read_answers(path: Path) -> list[str]:
@@ -177,10 +178,6 @@ def read_answers(path: Path) -> list[str]:
     if names := [*dict.fromkeys(fact.object for _, fact in sources.read(path))]:
         return names
     raise BadInput(path, "no rows", "write one row per fact, below a line of column names")
-
-
-def _name(facts: pd.DataFrame | str | Path) -> str:
-    return "facts" if isinstance(facts, pd.DataFrame) else Path(facts).stem
 
 
 def predict(prober: Method, tables: BenchmarkTables, title: str) -> pd.DataFrame:

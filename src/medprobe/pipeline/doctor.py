@@ -75,7 +75,10 @@ def doctor(params: Params, data: Path, *, as_json: bool = False) -> bool:
         rows = [(f"  {data / source}", _remedy(source)) for source in missing]
         width = max(len(path) for path, _ in rows)
         print(*(f"{path:{width}}  {remedy}".rstrip() for path, remedy in rows), sep="\n")
-        print("Copy files without a command there yourself (docs/how-to/own-data.md).")
+        print(
+            "`dvc pull` brings what DVC pins. Copy other files without a command there yourself "
+            "(docs/how-to/own-data.md)."
+        )
     elif complete:
         print(
             f"params.yaml is valid, and what it names in {data}/ exists: `medprobe gate` reads it."
@@ -99,7 +102,7 @@ def _notes(params: Params) -> Iterator[str]:
         yield "params.yaml: no method probes a model, so that `medprobe repro` has nothing to do"
     for name, folder in params.folders.items():
         if not folder.exists():
-            note = ", ~ stands for nothing here" if str(folder).startswith("~") else ""
+            note = f"; `dvc pull {folder}` brings it" if Path(f"{folder}.dvc").is_file() else ""
             yield f"params.yaml: folders.{name}: {folder} does not exist{note}"
         elif folder.is_file() and not is_gguf(folder):
             yield f"params.yaml: folders.{name}: {folder} is no folder and no GGUF file"

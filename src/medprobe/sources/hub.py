@@ -33,7 +33,9 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
         problem = f"its copy in the hub's local cache lacks {', '.join(lost)}, and working offline"
         raise BadInput(name, problem, "fetch it while online")
     try:
-        info: Any = HfApi().model_info(name, revision=revision, timeout=HUB_WAIT)
+        info: Any = HfApi().model_info(
+            name, revision=revision, timeout=HUB_WAIT, files_metadata=True
+        )
     except Exception as error:  # of the hub's client and of several libraries below it
         if cached and not lost:
             return cached
@@ -48,6 +50,10 @@ def fetch_snapshot(model: HubModel, offline: bool) -> Path:
     try:
         files = needed(names, read)
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=files))
+        for file in info.siblings:  # a copy that another program cut stays as it is
+            path = folder / file.rfilename
+            if file.size and path.is_file() and path.stat().st_size != file.size:
+                hf_hub_download(name, file.rfilename, revision=info.sha, force_download=True)
     except BadInput as error:
         raise BadInput(name, str(error)) from error
     except Exception as error:

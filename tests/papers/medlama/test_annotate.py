@@ -483,6 +483,8 @@ def test_what_cannot_be_drawn_is_said_in_one_line(truth: Truth) -> None:
         BadInput, match="rater 'a/b' is not a valid name; name each rater once, in letters"
     ):
         draw("a/b")
+    with pytest.raises(BadInput, match=r"NAME: '\.\./up' is not a valid name; write letters"):
+        annotate.write(pd.DataFrame({"item": [1]}), "../up", ["anna"], Path("data"))
     with pytest.raises(BadInput, match="no --system; give a model and a method"):
         draw("anna", tables=())
     with pytest.raises(BadInput, match="prompts have no --system; remove the option"):

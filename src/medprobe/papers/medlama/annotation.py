@@ -8,6 +8,7 @@ rate from 1 to 5, or a prompt that states a fact or does not. The items are in `
 which raters do not need; a sheet is a CSV file that shows the question and hides the models.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -76,6 +77,8 @@ def write(items: pd.DataFrame, name: str, raters: Sequence[str], data: Path) -> 
             problem = "is given twice" if raters.count(rater) > 1 else "is not a valid name"
             remedy = "name each rater once, in letters, digits and -"
             raise BadInput("annotate", f"rater '{rater}' {problem}", remedy)
+    if not re.fullmatch(r"[\w-]+", name):
+        raise BadInput("NAME", f"'{name}' is not a valid name", "write letters, digits, - and _")
     target = data / FOLDER / name
     if target.exists():
         raise BadInput(target, "already exists", "choose another name")

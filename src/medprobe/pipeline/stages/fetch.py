@@ -60,7 +60,9 @@ def _copy(
             _copy(Path(scratch), kind, out, adapter, lower_case=lower_case)
         return
     if not source.is_dir():
-        raise BadInput(source, "no such model folder", "correct it in params.yaml: folders")
+        is_other = ", but a file that is not a .gguf file" if source.is_file() else ""
+        problem = f"no such model folder{is_other}"
+        raise BadInput(source, problem, "correct it in params.yaml: folders")
     if model := read_plugin_model(source):
         check_kind(source, kind, model.kinds)
         if lower_case:

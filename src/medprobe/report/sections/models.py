@@ -359,7 +359,7 @@ def _table(results: PageData, rows: pd.DataFrame, names: list[str], caption: str
         pairs = zip(names, by_chance, strict=True)
         cells = [MISSING if value is None else cell(name, value) for name, value in pairs]
         body.append(["uniform chance", MISSING, *cells, MISSING])
-    return Table(["model", "method", *map(metric_head, names), "queries"], body, caption)
+    return Table(["model", "method", *map(metric_head, names), "n"], body, caption)
 
 
 SECTION = Section(10, section, draw=lambda result: draw_relations(result.rows, result.metadata))
