@@ -261,6 +261,30 @@ def test_a_clone_has_the_same_bytes(tmp_path: Path, setting: str) -> None:
         assert (clone / path).read_bytes() == (project / path).read_bytes(), path
 
 
+def test_sources_and_models_that_are_pinned_alone_travel(tmp_path: Path) -> None:
+    """DVC finds no file in a folder that git ignores whole."""
+    project, clone = tmp_path / "mine", tmp_path / "clone"
+    init(project)
+    name = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
+    pinned = ("data/umls", "data/notes", "models/mine")
+    for folder in pinned:
+        (project / folder).mkdir(parents=True)
+        (project / folder / "file").write_text(folder)
+    for command in (
+        ["dvc", "add", "--quiet", *pinned],
+        ["dvc", "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store")],
+        ["dvc", "push", "--quiet"],
+        ["git", "add", "--all"],
+        ["git", *name, "commit", "--quiet", "--message", "all"],
+        ["git", "clone", "--quiet", ".", str(clone)],
+        ["dvc", "--cd", str(clone), "pull", "--quiet", "--allow-missing"],
+    ):
+        subprocess.run(command, cwd=project, check=True)
+    assert all((clone / folder / "file").read_text() == folder for folder in pinned)
+    tracked = subprocess.run(["git", "ls-files"], cwd=project, check=True, capture_output=True)
+    assert b"/file" not in tracked.stdout
+
+
 def test_nothing_that_is_there_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("seed: 1\n")
     with pytest.raises(BadInput, match=r"params\.yaml: already exists"):
