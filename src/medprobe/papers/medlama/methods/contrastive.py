@@ -316,15 +316,16 @@ class Contrastive(Method):
 
     def _names(self, queries: pd.DataFrame, candidates: pd.DataFrame) -> list[str]:
         """The names to rank, sorted."""
-        names = set(candidates["name"])
+        rows = candidates
         if self.settings.candidates == "answers":
-            names = set(candidates.loc[candidates["type"] == "answer", "name"])
-            if not names:
+            rows = rows[rows["type"] == "answer"]
+            if rows.empty:
                 remedy = f"choose candidates: all in {KEY}"
                 raise BadInput("candidates", "none of this benchmark is marked as answer", remedy)
+        names: list[str] = rows["name"].unique().tolist()
         if self.settings.candidates == "relation":
             relation_answers = {answer for answers in queries["answers"] for answer in answers}
-            names = names & relation_answers or names
+            names = [name for name in names if name in relation_answers] or names
         return sorted(names)
 
     def _encode_prompts(
