@@ -116,7 +116,11 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     mine.with_suffix(".dvc").write_text("outs: [{path: mine}]\n")
     doctor(params, Path("data"))
     assert f"does not exist; `dvc pull {mine}` brings it" in capsys.readouterr().out
+    mine.with_suffix(".dvc").unlink()
     mine.symlink_to(tiny_model("bert"))
+    within = params.model_copy(update={"folders": {"mine": Path("checkpoints/mine")}})
+    doctor(within, Path("data"))
+    assert "pins checkpoints/mine; `dvc add checkpoints/mine`" in capsys.readouterr().out
     [row] = list_models(params)
     assert (row["origin"], row["checkpoint"]) == (str(mine), "bert, serves masked, encoder")
     mine.unlink()

@@ -101,11 +101,14 @@ def _notes(params: Params) -> Iterator[str]:
     if not params.has_results:
         yield "params.yaml: no method probes a model, so that `medprobe repro` has nothing to do"
     for name, folder in params.folders.items():
+        pins = [path for path in (folder, *folder.parents) if Path(f"{path}.dvc").is_file()]
         if not folder.exists():
-            note = f"; `dvc pull {folder}` brings it" if Path(f"{folder}.dvc").is_file() else ""
+            note = f"; `dvc pull {pins[0]}` brings it" if pins else ""
             yield f"params.yaml: folders.{name}: {folder} does not exist{note}"
         elif folder.is_file() and not is_gguf(folder):
             yield f"params.yaml: folders.{name}: {folder} is no folder and no GGUF file"
+        elif not folder.is_absolute() and not pins:
+            yield f"no file of DVC's pins {folder}; `dvc add {folder}` records it"
     yield from describe_differing()
     if missing := ", ".join(_missing_blocks()):
         source = f"{packaged(places.PIPELINE.name)}, without the lines that begin with src/"

@@ -52,6 +52,13 @@ def test_a_typo_is_found_before_any_stage_runs(tmp_path: Path, where: str) -> No
     check_typo(tmp_path, edited(own_params(), where, value), says)
 
 
+def test_a_step_without_a_sentence_set_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    content = edited(own_params(), CONTRASTIVE, {"sets": [], "step": 20})
+    check.check(params.Params.model_validate(content))
+    says = "contrastive.medlama.step: there is no sentence set to rewire on, and models are probed"
+    assert says in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("section", "says"),
     [

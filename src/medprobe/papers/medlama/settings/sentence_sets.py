@@ -75,10 +75,16 @@ def _check(params: Params) -> None:
     for kind, methods in params.methods.items():
         for benchmark, choices in methods.get("contrastive", {}).items():
             where = f"methods.{kind}.contrastive.{benchmark}"
-            chosen = choices.get("sets")
-            for name in sets if chosen is None else chosen:
+            chosen, step = choices.get("sets"), choices.get("step")
+            names = sets if chosen is None else chosen
+            if step is not None and not names:
+                problem = (
+                    "there is no sentence set to rewire on, and models are probed as they came"
+                )
+                print_above(f"warning: params.yaml: {where}.step: {problem}")
+            for name in names:
                 check_name(name, sets, f"{where}.sets")
-                if (step := choices.get("step")) is not None:
+                if step is not None:
                     _check_step(params, name, step, f"{where}.step")
 
 
