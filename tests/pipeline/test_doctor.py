@@ -120,7 +120,9 @@ def test_folders_and_libraries_that_are_not_there_are_named(
     mine.symlink_to(tiny_model("bert"))
     within = params.model_copy(update={"folders": {"mine": Path("checkpoints/mine")}})
     doctor(within, Path("data"))
-    assert "pins checkpoints/mine; `dvc add checkpoints/mine`" in capsys.readouterr().out
+    assert (
+        "DVC does not track checkpoints/mine; `dvc add checkpoints/mine`" in capsys.readouterr().out
+    )
     [row] = list_models(params)
     assert (row["origin"], row["checkpoint"]) == (str(mine), "bert, serves masked, encoder")
     mine.unlink()

@@ -104,7 +104,7 @@ def test_data_may_be_pinned_source_by_source() -> None:
     subprocess.run(["dvc", "remove", "--quiet", "data.dvc"], check=True)
     Path("data/more").write_text("more facts")
     subprocess.run(["dvc", "add", "--quiet", "data/facts"], check=True)
-    assert describe_data() == "no file of DVC's pins data/more"
+    assert describe_data() == "DVC does not track data/more"
     before = dvc_records.data_hash()
     assert dvc_records.hashes()["data/facts"] == dvc_records.pinned()["data/facts"]
     subprocess.run(["dvc", "add", "--quiet", "data/more"], check=True)

@@ -1,7 +1,7 @@
 """What DVC records of data, and of stages' outputs.
 
 It is read from dvc.lock, data.dvc and the runs in DVC's cache. A file that is missing, damaged or
-no file of DVC's has nothing: reading it fails nothing.
+not DVC's counts as empty.
 """
 
 import hashlib

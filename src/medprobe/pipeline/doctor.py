@@ -107,8 +107,8 @@ def _notes(params: Params) -> Iterator[str]:
             yield f"params.yaml: folders.{name}: {folder} does not exist{note}"
         elif folder.is_file() and not is_gguf(folder):
             yield f"params.yaml: folders.{name}: {folder} is no folder and no GGUF file"
-        elif not folder.is_absolute() and not pins:
-            yield f"no file of DVC's pins {folder}; `dvc add {folder}` records it"
+        elif not folder.is_absolute() and ".." not in folder.parts and not pins:
+            yield f"params.yaml: folders.{name}: DVC does not track {folder}; `dvc add {folder}`"
     yield from describe_differing()
     if missing := ", ".join(_missing_blocks()):
         source = f"{packaged(places.PIPELINE.name)}, without the lines that begin with src/"

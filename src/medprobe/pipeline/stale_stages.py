@@ -129,7 +129,7 @@ def _describe_data(status: Mapping[str, Any]) -> str:
         if "modified" in entry.get("changed outs", {}).values()
     ]
     notes = [f"the files in {places.DATA}/ are not those in {', '.join(changed)}"] * bool(changed)
-    notes += [f"no file of DVC's pins {', '.join(loose)}"] * bool(loose)
+    notes += [f"DVC does not track {', '.join(loose)}"] * bool(loose)
     return "; ".join(notes)
 
 
