@@ -85,13 +85,22 @@ def test_equals_beam_search_by_the_book(arch, tiny_model, monkeypatch):
     probing.same(predictions, slow(tiny_model(arch), queries, 6, 3))
 
 
+@pytest.mark.parametrize("script", ["ours", "released"])
 @pytest.mark.parametrize("arch", ["t5", "bart"])
-def test_batch_size_does_not_matter(arch, tiny_model):
-    queries = probing.queries(probing.PROMPTS, ANSWERS)
-    together = method(tiny_model(arch)).predict(probing.task(queries, probing.candidates(), 10), "")
-    alone = method(tiny_model(arch), budget=1).predict(
-        probing.task(queries, probing.candidates(), 10), ""
+def test_batch_size_does_not_matter(arch, script, tiny_model):
+    """As released, only prompts that are equally long are read together."""
+    orders = (
+        ("virus infection", "infection virus"),
+        ("adults and children", "children and adults"),
     )
+    prompts = [prompt.replace(*words) for words in orders for prompt in probing.PROMPTS]
+    queries = probing.queries([*dict.fromkeys(prompts)], ANSWERS)
+    task = probing.task(queries, probing.candidates(), 10)
+    prober = method(tiny_model(arch), script=script)
+    lengths = {len(seq2seq.source_ids(prober.model, prompt)) for prompt in queries["prompt"]}
+    assert 1 < len(lengths) < len(queries)
+    together = prober.predict(task, "")
+    alone = method(tiny_model(arch), budget=1, script=script).predict(task, "")
     probing.same(together, alone)
 
 

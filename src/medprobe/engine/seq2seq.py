@@ -5,8 +5,9 @@ reads a mask there and writes the whole text again.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, Final
 
 import torch
@@ -159,17 +160,23 @@ def texts(
         if len(sources[-1]) > model.max_length:
             raise too_long_error(name, "its mark", len(sources[-1]), model.max_length)
 
+    lengths = [len(ids) for ids in sources]
+    counts = [beams * (length + MORE) // STEPS_KEPT + 1 for length in lengths]
+
     def compute(batch: list[int]) -> list[list[Written]]:
         texts = []
-        for i in batch:  # alone: how much may be written depends on how much is read
-            ids, scores = _generated(model, sources[i], beams)
-            front = prompts_front(prompts[i])
-            read = [text_of(model, row, front) for row in ids]
-            texts.append(list(zip(read, scores, strict=True)))
+        # how much may be written depends on how much is read; a batch begins with the longest
+        for _, equally_long in groupby(batch, key=lengths.__getitem__):
+            for part in split_by_logits([*equally_long], counts, model.config.vocab_size):
+                written = _generated(model, [sources[i] for i in part], beams)
+                for i, (rows, scores) in zip(part, written, strict=True):
+                    front = prompts_front(prompts[i])
+                    read = [text_of(model, row, front) for row in rows]
+                    texts.append(list(zip(read, scores, strict=True)))
         return texts
 
     with torch.inference_mode():
-        return compute_in_batches([len(ids) for ids in sources], model.token_budget, compute)
+        return compute_in_batches(lengths, model.token_budget, compute)
 
 
 def source_ids(model: Model, prompt: str) -> list[int]:
@@ -205,20 +212,27 @@ def text_of(model: Model, ids: Sequence[int], front: str) -> str:
         return text
 
 
-def _generated(model: Model, source: list[int], beams: int) -> tuple[list[list[int]], list[float]]:
-    ids = torch.tensor([source], device=model.device)
+def _generated(
+    model: Model, sources: Sequence[list[int]], beams: int
+) -> Iterator[tuple[list[list[int]], list[float]]]:
+    """Yield each source's sequences and their scores; all sources are of one length."""
+    ids = torch.tensor(sources, device=model.device)
     config = model.generation_config(
         own_settings=True,
         num_beams=beams,
         num_return_sequences=beams,
-        max_length=len(source) + MORE,
+        max_length=ids.shape[1] + MORE,
         do_sample=False,
     )
     with model.explained_settings(own_settings=True):
         out: Any = model.model.generate(
             ids, attention_mask=torch.ones_like(ids), generation_config=config
         )
-    return out.sequences.tolist(), out.sequences_scores.tolist()
+    for rows, scores in zip(
+        out.sequences.split(beams), out.sequences_scores.split(beams), strict=True
+    ):
+        is_text = (rows != model.tokenizer.pad_token_id).any(0)  # behind it, other sources' texts
+        yield rows[:, : int(is_text.nonzero().max()) + 1].tolist(), scores.tolist()
 
 
 def _bare(prompt: str) -> str:
