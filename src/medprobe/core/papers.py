@@ -69,6 +69,7 @@ class PaperSections(Section):
 
     benchmarks: dict[str, dict[Name, Choices]]
     methods: dict[ModelKind, dict[str, dict[Name, Choices]]]
+    main: dict[ModelKind, Name] = Field({})  # `score.main`: by which method it compares models
 
 
 class PublishedFiles(Section):

@@ -205,6 +205,11 @@ def _sections(file: str, paper: Paper, params: Params) -> dict[str, Any]:
     filled = {kind: by_name for kind, by_name in models.items() if by_name}
     sections |= {"fetch": fetch, "models": filled}
     adopted = paper.adopted.model_dump(mode="json")
+    methods, main = adopted["methods"], adopted.pop("main")
+    main = {kind: method for kind, method in main.items() if method in methods.get(kind, {})}
+    if main != params.score.main:
+        score = params.score.model_dump(exclude_unset=True, exclude={"main"})
+        adopted["score"] = score | ({"main": main} if main else {})
     for name, settings in find_settings().items():
         if settings.type:
             adopted.setdefault(name, {})

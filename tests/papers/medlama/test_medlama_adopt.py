@@ -173,6 +173,17 @@ def test_after_the_preprint_is_adopted_its_numbers_are_compared_with(params_path
         assert values[version] == number and len(values) == 1
 
 
+def test_models_are_compared_by_the_papers_own_method(params_path: Path) -> None:
+    """By Contrastive-Probe, though other methods probe masked ones, too; not so by other papers."""
+    for paper, table, main in (
+        ("contrastive-probe-acl2022", "", {"masked": "contrastive"}),
+        ("contrastive-probe-acl2022", "7", {"masked": "contrastive"}),
+        ("diskne", "", {}),
+    ):
+        params_path.write_text(adopt(paper, table, path=params_path)[1], encoding="utf-8")
+        assert load_params(params_path).score.main == main, (paper, table)
+
+
 def test_the_released_form_of_the_builder_from_the_umls_is_named(params_path: Path) -> None:
     from medprobe.papers.medlama.benchmarks.medlama import Settings
 
