@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 import torch
@@ -163,6 +165,18 @@ def test_as_released_a_prompt_longer_than_the_window_is_refused(tiny_model):
     prober = method(tiny_model("bart"), script="released")
     with pytest.raises(BadInput, match=r"query q0: .*the model reads"):
         prober.predict(probing.task(queries, probing.candidates(), 10), "")
+
+
+def test_as_released_a_model_that_writes_padding_alone_has_written_nothing(tiny_model, monkeypatch):
+    model = method(tiny_model("t5"), script="released").model
+    pad = model.tokenizer.pad_token_id
+
+    def generate(ids, **settings):
+        sequences = torch.full((len(ids), 4), pad)
+        return SimpleNamespace(sequences=sequences, sequences_scores=torch.zeros(len(ids)))
+
+    monkeypatch.setattr(model.model, "generate", generate)
+    assert seq2seq.texts(model, PROMPTS[:2], ["q0", "q1"], 1) == [[("", 0.0)]] * 2
 
 
 def test_rouge_l_is_that_of_the_nearest_answer(tiny_model):

@@ -231,8 +231,10 @@ def _generated(
     for rows, scores in zip(
         out.sequences.split(beams), out.sequences_scores.split(beams), strict=True
     ):
-        is_text = (rows != model.tokenizer.pad_token_id).any(0)  # behind it, other sources' texts
-        yield rows[:, : int(is_text.nonzero().max()) + 1].tolist(), scores.tolist()
+        is_text = (rows != model.tokenizer.pad_token_id).any(0)
+        is_text[0] = True  # the start token, which is T5's padding
+        length = int(is_text.nonzero().max()) + 1  # another source's sequences can be longer
+        yield rows[:, :length].tolist(), scores.tolist()
 
 
 def _bare(prompt: str) -> str:

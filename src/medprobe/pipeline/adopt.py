@@ -31,9 +31,10 @@ SAMPLE: Final = ("train", "continued")  # the sample world's models, which no pa
 def adopt(name: str, table: str = "", path: Path = PARAMS) -> tuple[str, str]:
     """Put a paper's settings into the text of params.yaml, without writing it.
 
-    The paper's sections replace those of the file. The user's models stay, and those of the sample
-    world are removed. Other sections and comments do not change. With a table, only what its
-    numbers need is put in, and the paper's other models are removed.
+    The paper's sections replace those of the file, and its way to compare models `score.main`. The
+    user's models stay, and those of the sample world are removed. Other sections and comments do
+    not change. With a table, only what its numbers need is put in, and the paper's other models are
+    removed.
     """
     paper = _find(name, table)
     params = load_params(path)
