@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
@@ -18,6 +19,7 @@ from helpers.needed import NEEDED
 from helpers.project import record_persistent
 from medprobe import methods
 from medprobe.cli import main
+from medprobe.core import parts
 from medprobe.core.answers import with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
@@ -138,6 +140,29 @@ def test_every_query_has_its_ranks_ids_and_hits(project: Path) -> None:
     assert list(first["prediction_id"]) == ["C-a", "C-b", "C-c"]
     assert list(first["hit"]) == [False, True, False]
     assert table["query_id"].nunique() == 4
+
+
+def test_a_result_is_written_piece_by_piece(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep's rows do not fit into memory. The table is the one that is written at once."""
+    predict, gaps = Alphabetical.predict, [{"gap": None}, {}, {"gap": "cut"}, {"gap": None}]
+    monkeypatch.setattr(
+        Alphabetical,
+        "predict",
+        lambda self, task, pass_: (
+            predict(self, task, pass_)
+            .assign(**gaps[len(self.ran) - 1])
+            .astype({"score": float if len(self.ran) > 2 else int})
+        ),
+    )
+    path = project / "outputs/predictions/bert/alphabetical/medlama.parquet"
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    whole = pd.read_parquet(path)
+    assert pq.read_metadata(path).num_row_groups == 1
+    monkeypatch.setattr(parts, "PIECE", 4)
+    probe("bert", "alphabetical", "medlama", PARAMS)
+    assert pq.read_metadata(path).num_row_groups == 4
+    pd.testing.assert_frame_equal(pd.read_parquet(path), whole)
+    assert metric_of_predictions(path) == "ucm"
 
 
 def test_notes_are_a_table_of_their_own(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

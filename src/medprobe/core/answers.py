@@ -90,8 +90,9 @@ def with_hits(
         row.query_id: {normalise(answer) for answer in row.answers}
         for row in tables.queries.itertuples()
     }
+    names = {name: normalise(name) for name in predictions["prediction"].unique()}
     hits = [
-        normalise(name) in answers_by_query[query]
+        names[name] in answers_by_query[query]
         for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
     ]
     return predictions.assign(hit=hits)

@@ -5,10 +5,10 @@ A stopped stage reads its finished parts and goes on from there.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from medprobe.core.errors import is_out_of_memory
 from medprobe.core.files import list_files, read_any, replacing, write_whole
@@ -18,6 +18,8 @@ from medprobe.core.progress import print_above
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PIECE: Final = 1 << 20  # rows: a row group of parquet. A result can have a hundred times more
 
 
 def load_or_compute(
@@ -72,14 +74,28 @@ def record_used(result: str, parts: Iterable[Path], key: str = "") -> None:
     write_whole(USED_PARTS / f"{result}.txt", "".join(f"{line}\n" for line in lines))
 
 
-def read_used(result: str, key: str) -> "list[pd.DataFrame] | None":
+def read_used(result: str, key: str) -> list[Path] | None:
     """Return the parts that a result is made of; None if one is missing, or with another key."""
     path = USED_PARTS / f"{result}.txt"
     lines = read_any(path).splitlines()
     if lines[:1] != [key]:
         return None
-    tables = [table for name in lines[1:] if (table := read_part(PARTS / name)) is not None]
-    return tables if len(tables) == len(lines) - 1 else None
+    parts = [PARTS / name for name in lines[1:]]
+    return None if any(read_part(part) is None for part in parts) else parts
+
+
+def read_in_pieces(parts: Iterable[Path]) -> "Iterator[pd.DataFrame]":
+    """Yield the tables of parts, one after another, together up to PIECE rows."""
+    import pandas as pd
+
+    held: list[pd.DataFrame] = []
+    for part in parts:
+        table = pd.read_parquet(part)
+        if held and sum(map(len, held)) + len(table) > PIECE:
+            yield pd.concat(held, ignore_index=True)
+            held = []
+        held.append(table)
+    yield pd.concat(held, ignore_index=True)
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

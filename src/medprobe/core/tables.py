@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -392,20 +392,36 @@ def read_predictions(
         yield table
 
 
-def write_predictions(table: pd.DataFrame, path: Path, metric: str) -> None:
+def write_predictions(
+    table: pd.DataFrame | Iterable[pd.DataFrame],
+    path: Path,
+    metric: str,
+    types: pa.Schema | None = None,
+) -> None:
     """Write a prediction table.
 
     Args:
-        table: Columns `PREDICTION_COLUMNS` at least.
+        table: Columns `PREDICTION_COLUMNS` at least; or its pieces, of which one is held at a time.
         path: The parquet file.
         metric: The scorer, a module of `metrics/`. It is stored in the file, so that readers
             need not know the method.
+        types: Of columns that the first piece may lack, or hold in a narrower type.
     """
-    rest = [column for column in table if column not in PREDICTION_COLUMNS]
-    content = pa.Table.from_pandas(table[[*PREDICTION_COLUMNS, *rest]], preserve_index=False)
-    about = {**(content.schema.metadata or {}), SCORER: metric.encode()}
-    with replacing(path) as scratch:
-        pq.write_table(content.replace_schema_metadata(about), scratch)
+    pieces = [table] if isinstance(table, pd.DataFrame) else table
+    with replacing(path) as scratch, ExitStack() as stack:
+        writer: pq.ParquetWriter | None = None
+        for piece in pieces:
+            rest = [column for column in piece if column not in PREDICTION_COLUMNS]
+            ordered = piece[[*PREDICTION_COLUMNS, *rest]]
+            content = pa.Table.from_pandas(ordered, preserve_index=False)
+            if writer is None:
+                about = {**(content.schema.metadata or {}), SCORER: metric.encode()}
+                schemas = [content.schema, *([types.remove_metadata()] if types else [])]
+                schema = pa.unify_schemas(schemas, promote_options="permissive")
+                writer = pq.ParquetWriter(scratch, schema.with_metadata(about))
+                stack.enter_context(writer)
+            both = [writer.schema.empty_table(), content]
+            writer.write_table(pa.concat_tables(both, promote_options="permissive"))
 
 
 def write_refusal(path: Path, reason: str) -> None:

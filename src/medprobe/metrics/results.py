@@ -127,10 +127,11 @@ def evaluate(
             found = one.evaluate(of_variant, tables, scoring)
             add_scores(scores, found.scores)
             controls.append(found.controls)
-            paired.append(found.paired)
+            paired.append(_tested_values(found.paired))
         report_progress(len(of_variant), PREDICTIONS)
         del of_variant  # before the next variant is read
-    values = _tested_values(paired)
+    compared = pd.concat([table for table in paired if len(table)] or paired, ignore_index=True)
+    values = {str(variant): rows for variant, rows in compared.groupby("variant")}
     others = {variant: rows for variant, rows in values.items() if is_shuffled(variant)}
     for variant, rows in others.items():
         if (own := values.get(original_variant(variant))) is not None:
@@ -140,12 +141,12 @@ def evaluate(
     return Evaluated(scores, pd.concat(own_values, ignore_index=True), every)
 
 
-def _tested_values(tables: list[pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The rows of each variant that is compared, with the columns of tested metrics."""
+def _tested_values(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of variants that are compared, with the columns of tested metrics."""
     tested = [name for name, metric in catalog().items() if metric.tested]
-    rows = pd.concat([table for table in tables if len(table)] or tables, ignore_index=True)
+    variants = [name for name in rows["variant"].unique() if is_compared(str(name))]
     rows = rows[[name for name in (*PAIRED, *tested) if name in rows]]
-    return {str(name): of for name, of in rows.groupby("variant") if is_compared(str(name))}
+    return rows[rows["variant"].isin(variants)]
 
 
 def average_by_query(rows: pd.DataFrame) -> pd.DataFrame:

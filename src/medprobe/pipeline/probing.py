@@ -298,8 +298,8 @@ def state_path(part: Path) -> Path:
     return part.with_suffix(".pt")
 
 
-def compute_parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
-    """One table per pass and task. These are the parts that a stopped run keeps.
+def compute_parts(probing: Probing, executor: Executor) -> list[Path]:
+    """The parts of a result, which a stopped run keeps: one table per pass and task.
 
     Tasks that share computation are computed together: if one table is missing, all are computed.
     """
@@ -313,7 +313,7 @@ def compute_parts(probing: Probing, executor: Executor) -> list[pd.DataFrame]:
             for table, path in zip(tables, missing[number][1], strict=True):
                 write_part(table, path)
                 state_path(path).unlink(missing_ok=True)
-    return [pd.read_parquet(path) for _, paths in probing.parts() for path in paths]
+    return [path for _, paths in probing.parts() for path in paths]
 
 
 def _predict_task(prober: Method, task: Task, pass_: Any, title: str) -> pd.DataFrame:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from medprobe import backends, methods
 from medprobe.backends import finder
@@ -25,7 +27,7 @@ from medprobe.core.errors import BadInput, NotAsked
 from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import before_replacing, replacing
 from medprobe.core.params import EngineParams, Params
-from medprobe.core.parts import fingerprint, read_used, record_used
+from medprobe.core.parts import fingerprint, read_in_pieces, read_used, record_used
 from medprobe.core.progress import print_above
 from medprobe.core.tables import (
     BenchmarkTables,
@@ -215,8 +217,10 @@ def _print_gaps(out: Path, reason: str) -> None:
     if reason:
         print(f"not asked: {reason}", file=sys.stderr)
         return
-    predictions = pd.read_parquet(out)
-    if UNANSWERED in predictions and (warning := describe_unanswered(predictions)):
+    if UNANSWERED not in pq.read_schema(out).names:
+        return
+    predictions = pd.read_parquet(out, columns=["variant", "rank", UNANSWERED])
+    if warning := describe_unanswered(predictions):
         name = out.relative_to(places.PREDICTIONS).with_suffix("").as_posix()
         print(f"warning: {name}: {warning}", file=sys.stderr)
 
@@ -253,15 +257,23 @@ def probe(
                 finder.check(places.MODELS / model)
         with naming_suitable_methods(model, method):
             parts = compute_parts(probing, executor)
-        record_used(name, (path for _, paths in probing.parts() for path in paths), key)
-    predictions = pd.concat(parts, ignore_index=True)
-    if missing := [note for note in plugin.SIDE_TABLES if note not in predictions]:
+        record_used(name, parts, key)
+    schemas = [pq.read_schema(path) for path in parts]
+    types = pa.unify_schemas(schemas, promote_options="permissive")
+    if missing := [note for note in plugin.SIDE_TABLES if note not in types.names]:
         problem = f"SIDE_TABLES name {missing[0]}, predictions lack it"
         raise BadInput(f"methods/{method}.py", problem)
     for path, (note, columns) in zip(notes, plugin.SIDE_TABLES.items(), strict=True):
-        rows = [row for text in predictions.pop(note).unique() for row in json.loads(text)]
+        cells = (pd.read_parquet(part, columns=[note])[note] for part in parts)
+        texts = dict.fromkeys(text for column in cells for text in column.unique())
+        rows = [row for text in texts for row in json.loads(text)]
         with replacing(path) as scratch:
             table = pd.DataFrame(rows, columns=[*columns])
             table.to_csv(scratch, index=False, lineterminator="\n")
+        types = types.remove(types.get_field_index(note))
     tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    write_predictions(with_hits(predictions, tables), out, plugin.METRIC)
+    pieces = (
+        with_hits(piece.drop(columns=[*plugin.SIDE_TABLES]), tables)
+        for piece in read_in_pieces(parts)
+    )
+    write_predictions(pieces, out, plugin.METRIC, types)
