@@ -110,7 +110,7 @@ def test_an_error_is_on_standard_error_alone(home: Path) -> None:
         check=False,
     )
     assert (process.returncode, process.stdout) == (2, "")
-    assert process.stderr.startswith("Error: .: no results on a benchmark 'none'")
+    assert process.stderr.startswith("Error: metrics/scores: no results on a benchmark 'none'")
 
 
 @pytest.mark.parametrize(

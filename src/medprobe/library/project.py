@@ -62,7 +62,7 @@ class Results:
         names = sorted(self.comparison["benchmark"].unique())
         if name not in names:
             problem = f"no results on a benchmark '{name}'{nearest(name, names)}"
-            raise BadInput(self.folder, problem, f"there are: {', '.join(names)}")
+            raise BadInput(self.folder / places.SCORES, problem, f"there are: {', '.join(names)}")
         return Metadata.read(self.folder / places.ABOUT / f"{name}.json")
 
     def queries(self, benchmark: str) -> pd.DataFrame:

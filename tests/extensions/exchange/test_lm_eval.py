@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from helpers import FIXTURES
 from medprobe.cli import main
 from medprobe.core import places
 from medprobe.core.params import EngineParams
-from medprobe.core.tables import BenchmarkTables
+from medprobe.core.tables import BenchmarkTables, Metadata
 from medprobe.extensions.exchange.lm_eval import words_after
 from medprobe.extensions.likelihood.methods.likelihood import Likelihood
 
@@ -168,6 +169,9 @@ def test_licensed_text_goes_below_outputs_or_where_one_says(project: Path) -> No
     assert status == 2 and "already exists" in output
     status, output = exported("--out", "outputs/../away")
     assert status == 2 and not Path("away").exists()
+    about = Path("outputs/about/medlama.json")
+    replace(Metadata.read(about), terms="own").write(about)
+    assert exported("--out", "away")[0] == 0
 
 
 def test_what_cannot_be_exported_is_said(project: Path) -> None:

@@ -63,7 +63,7 @@ def export(name: str, out: Path, *, licensed: bool = False) -> None:
         raise BadInput(name, problem, "run `medprobe repro`")
     metadata = Metadata.read(places.ABOUT / f"{name}.json")
     inside = out.resolve().is_relative_to(places.BENCHMARKS.parent.resolve())
-    if metadata.terms != "open" and not (inside or licensed):
+    if not (metadata.terms in ("open", "own") or inside or licensed):
         problem = f"the text of {name} is licensed ({metadata.licence})"
         remedy = "write below outputs/, or pass --licensed if its licence allows this folder"
         raise BadInput(out, problem, remedy)
