@@ -13,6 +13,8 @@ import pytest
 import torch
 import yaml
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers import FolderOf, probing
 from helpers.needed import NEEDED
@@ -20,7 +22,7 @@ from helpers.project import record_persistent
 from medprobe import methods
 from medprobe.cli import main
 from medprobe.core import parts
-from medprobe.core.answers import with_hits
+from medprobe.core.answers import biolama, with_hits
 from medprobe.core.errors import BadInput
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.settings import Section
@@ -446,6 +448,25 @@ def test_a_benchmarks_own_rule_says_what_is_a_hit() -> None:
     folded = BenchmarkTables(queries, candidates, normalise="biolama")
     assert with_hits(table, folded)["hit"].all()
     assert not with_hits(table, BenchmarkTables(queries, candidates))["hit"].any()
+
+
+names = st.sampled_from(["a", "A", "the a", "b", "B.", "c", ""])
+
+
+@given(
+    st.lists(st.lists(names, max_size=3), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), names)),
+)
+def test_hits_are_those_of_a_plain_comparison(answers: list, rows: list) -> None:
+    rows = [(str(query % len(answers)), name) for query, name in rows]
+    ids = [str(number) for number in range(len(answers))]
+    queries = pd.DataFrame({"query_id": ids, "answers": answers})
+    candidates = pd.DataFrame({"name": ["a", "b"], "id": ["C1", "C2"]})
+    table = pd.DataFrame(rows, columns=["query_id", "prediction"], dtype=str)
+    found = with_hits(table, BenchmarkTables(queries, candidates, normalise="biolama"))
+    slow = [biolama(name) in map(biolama, answers[int(query)]) for query, name in rows]
+    assert list(found["hit"]) == slow
+    assert list(found["prediction_id"]) == [{"a": "C1", "b": "C2"}.get(x, "") for _, x in rows]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import string
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from medprobe.core.errors import BadInput, nearest
@@ -81,20 +82,24 @@ def with_hits(
     """
     if "prediction_id" not in predictions:
         id_by_name = dict(zip(tables.candidates["name"], tables.candidates["id"], strict=True))
-        names = predictions["prediction"]
-        predictions = predictions.assign(prediction_id=[id_by_name.get(name, "") for name in names])
+        ids = predictions["prediction"].map(id_by_name).fillna("")
+        predictions = predictions.assign(prediction_id=ids)
     if "hit" in predictions:
         return predictions
     normalise = normalise or find_rule(tables.normalise)
-    answers_by_query = {
-        row.query_id: {normalise(answer) for answer in row.answers}
-        for row in tables.queries.itertuples()
-    }
-    names = {name: normalise(name) for name in predictions["prediction"].unique()}
-    hits = [
-        names[name] in answers_by_query[query]
-        for query, name in zip(predictions["query_id"], predictions["prediction"], strict=True)
+    # A sweep has a hundred million predictions, of few names: texts are looked at once each.
+    query_codes, query_ids = pd.factorize(predictions["query_id"])
+    name_codes, names = pd.factorize(predictions["prediction"])
+    text_codes, texts = pd.factorize(np.array([normalise(name) for name in names], dtype=object))
+    code_of = {text: code for code, text in enumerate(texts)}
+    answers = dict(zip(tables.queries["query_id"], tables.queries["answers"], strict=True))
+    right = [
+        query * len(texts) + code_of[text]
+        for query, query_id in enumerate(query_ids)
+        for text in map(normalise, answers[query_id])
+        if text in code_of
     ]
+    hits = np.isin(query_codes * len(texts) + text_codes[name_codes], right)
     return predictions.assign(hit=hits)
 
 

@@ -8,7 +8,7 @@ that a stopped run continues where it stopped.
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -28,7 +28,7 @@ from medprobe.core.executor import Executor, in_this_process
 from medprobe.core.files import before_replacing, replacing
 from medprobe.core.params import EngineParams, Params
 from medprobe.core.parts import fingerprint, read_in_pieces, read_used, record_used
-from medprobe.core.progress import print_above
+from medprobe.core.progress import print_above, show_progress
 from medprobe.core.tables import (
     BenchmarkTables,
     read_refusal,
@@ -240,7 +240,7 @@ def probe(
     notes, `<benchmark>-<note>.csv`. Each finished part is kept, so that a stopped run continues
     where it stopped. Of a model that cannot be asked the tables are empty, and say why.
     """
-    name, plugin = f"{model}/{method}/{benchmark}", methods.find(method)
+    name = f"{model}/{method}/{benchmark}"
     _, out, *notes = _files(model, method, benchmark)
     parts = read_used(name, key) if key and not _is_remote(model) else None
     if parts is None:
@@ -258,7 +258,15 @@ def probe(
         with naming_suitable_methods(model, method):
             parts = compute_parts(probing, executor)
         record_used(name, parts, key)
-    schemas = [pq.read_schema(path) for path in parts]
+    _write_result(parts, model, method, benchmark)
+
+
+def _write_result(parts: list[Path], model: str, method: str, benchmark: str) -> None:
+    """Write the predictions in parts, with ids and hits, and the method's notes."""
+    _, out, *notes = _files(model, method, benchmark)
+    plugin, tables = methods.find(method), BenchmarkTables.read(places.BENCHMARKS / benchmark)
+    about = [pq.read_metadata(path) for path in parts]
+    schemas = [of_part.schema.to_arrow_schema() for of_part in about]
     types = pa.unify_schemas(schemas, promote_options="permissive")
     if missing := [note for note in plugin.SIDE_TABLES if note not in types.names]:
         problem = f"SIDE_TABLES name {missing[0]}, predictions lack it"
@@ -271,9 +279,13 @@ def probe(
             table = pd.DataFrame(rows, columns=[*columns])
             table.to_csv(scratch, index=False, lineterminator="\n")
         types = types.remove(types.get_field_index(note))
-    tables = BenchmarkTables.read(places.BENCHMARKS / benchmark)
-    pieces = (
-        with_hits(piece.drop(columns=[*plugin.SIDE_TABLES]), tables)
-        for piece in read_in_pieces(parts)
-    )
-    write_predictions(pieces, out, plugin.METRIC, types)
+    total = sum(of_part.num_rows for of_part in about)
+    with show_progress(f"{model}, {method}, {benchmark}", total, "predictions written") as bar:
+        bar.advance_to(0)
+
+        def pieces() -> Iterator[pd.DataFrame]:
+            for piece in read_in_pieces(parts):
+                yield with_hits(piece.drop(columns=[*plugin.SIDE_TABLES]), tables)
+                bar.advance_to(bar.count + len(piece))
+
+        write_predictions(pieces(), out, plugin.METRIC, types)
