@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from bench import significance
-from bench.significance import IGNORANT, Structure, ignorant, knowing, like_medlama, made
+from bench.habits import HABITS, gradually
+from bench.significance import ignorant, knowing
+from bench.worlds import IGNORANT, MakeWorld, Structure, like_medlama, made
 from helpers import nightly
 
 SMALL = partial(made, 3, 40, 12, 1.0)
@@ -23,7 +25,7 @@ def structure() -> Structure:
     "make", [SMALL, *nightly(partial(SMALL, of_subject=4), partial(SMALL, named=True))]
 )
 def test_no_ignorant_model_is_often_above_its_shuffled_answers(
-    make: significance.MakeWorld,
+    make: MakeWorld,
 ) -> None:
     for row in ignorant("small", make, 30):
         assert max(row[model] for model in IGNORANT) <= 0.17  # 5 of 30
@@ -40,7 +42,7 @@ def test_the_more_facts_are_known_the_more_often_it_shows(
 def test_intervals_over_clusters_hold_more_often_where_skill_goes_by_names(
     structure: Structure,
 ) -> None:
-    habit = significance._gradually(cluster=0.8)
+    habit = gradually(cluster=0.8)
     row = significance.coverage(structure, "cluster", habit, 0.25, 40)
     assert row["macro, subjects drawn"] < row["clusters drawn"]
     assert row["clusters drawn"] > 0.85
@@ -50,7 +52,7 @@ def test_intervals_over_clusters_hold_more_often_where_skill_goes_by_names(
 
 def test_a_habit_has_the_accuracy_that_it_says(structure: Structure) -> None:
     draw = np.random.default_rng(0)
-    for _, habit, (accuracy, *_) in significance.HABITS:
+    for _, habit, (accuracy, *_) in HABITS:
         hits, chance = habit(structure, accuracy, 200, draw)
         by_answer = np.abs(hits.mean(axis=1) - chance)
         assert by_answer.mean() < 0.03
