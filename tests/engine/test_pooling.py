@@ -37,6 +37,7 @@ def encoder(tiny_model: FolderOf, folder: Path, *kinds: str, **pooling: object) 
         path = f"{place}_{kind}"
         modules.append({"path": path, "type": f"sentence_transformers.models.{kind}"})
         (folder / path).mkdir()
+        (folder / path / "config.json").write_text("{}")
     (folder / "1_Pooling/config.json").write_text(json.dumps(pooling))
     (folder / "modules.json").write_text(json.dumps(modules))
     return folder
@@ -145,4 +146,15 @@ def test_what_cannot_be_read_is_one_line(tiny_model: FolderOf, tmp_path: Path, k
     content = {"activation_function": "os.system"}
     (folder / f"2_{kind}/config.json").write_text(json.dumps(content))
     with pytest.raises(BadInput, match="not known here; choose how it is read: set pooling: cls"):
+        read_modules(folder, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("module", ["1_Pooling", "2_Dense"])
+def test_a_copy_that_lost_a_module_is_not_read_by_default(
+    tiny_model: FolderOf, tmp_path: Path, module: str
+) -> None:
+    folder = encoder(tiny_model, tmp_path / "m", "Dense", pooling_mode="cls")
+    save_file({"linear.weight": torch.zeros(8, tiny.SIZE)}, folder / "2_Dense/model.safetensors")
+    (folder / module / "config.json").unlink()
+    with pytest.raises(BadInput, match=f"{module}/config.json: no such file; fetch the whole"):
         read_modules(folder, torch.device("cpu"))

@@ -210,9 +210,18 @@ def test_an_adapter_beside_a_checkpoint_is_merged(tiny_model: FolderOf, tmp_path
     assert not (tmp_path / "out/adapter_config.json").exists()
 
 
-@pytest.mark.parametrize("saved", [[], ["embed_tokens", "lm_head"]])
+def test_an_adapter_alone_names_what_it_belongs_to(tiny_model: FolderOf, tmp_path: Path) -> None:
+    adapter = lora(tiny_model("gpt2"), tmp_path / "adapter")
+    with pytest.raises(BadInput, match=f"adapter: an adapter without .* name {tiny_model('gpt2')}"):
+        fetch("mine", params("causal", adapter), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"modules_to_save": ["embed_tokens", "lm_head"]}, {"trainable_token_indices": [3]}],
+)
 def test_an_adapter_brings_its_tokens_tokenizer_and_template(
-    tiny_model: FolderOf, tmp_path: Path, saved: list[str]
+    tiny_model: FolderOf, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     peft = pytest.importorskip("peft")
     base = tmp_path / "source"
@@ -224,8 +233,7 @@ def test_an_adapter_brings_its_tokens_tokenizer_and_template(
     tokenizer.chat_template = "adapter {{ messages }}"
     torch.manual_seed(1)
     model.resize_token_embeddings(len(tokenizer))
-    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], r=2)
-    config.modules_to_save = saved or None
+    config = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=["q_proj"], r=2, **settings)
     adapted = peft.get_peft_model(model, config).eval()
     with torch.no_grad():
         for weight in adapted.parameters():

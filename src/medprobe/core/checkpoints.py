@@ -102,6 +102,8 @@ def describe_other(names: Collection[str]) -> tuple[str, str] | None:
     ('GGUF files and no checkpoint (m-Q4.gguf, m-Q8.gguf)', 'download one and give its path')
     >>> describe_other(["small/config.json"])
     ('no checkpoint, but some in its subfolders (small)', 'download one and give its folder')
+    >>> describe_other(["checkpoint-9/adapter_config.json", "README.md"])
+    ('no checkpoint, but some in its subfolders (checkpoint-9)', 'download one and give its folder')
     >>> describe_other(["config.json", "tf_model.h5"])
     ('no weights of PyTorch (it has tf_model.h5)', 'choose another checkpoint')
     """
@@ -110,7 +112,8 @@ def describe_other(names: Collection[str]) -> tuple[str, str] | None:
     if found := [name for name in names if name.endswith(".gguf")]:
         return f"GGUF files and no checkpoint ({_some(found)})", "download one and give its path"
     if CONFIG not in names:
-        if found := [name[: -len(CONFIG) - 1] for name in names if name.endswith(f"/{CONFIG}")]:
+        ends = (f"/{CONFIG}", f"/{ADAPTER[0]}")
+        if found := sorted({name.rpartition("/")[0] for name in names if name.endswith(ends)}):
             problem = f"no checkpoint, but some in its subfolders ({_some(found)})"
             return problem, "download one and give its folder"
         return f"no checkpoint: no {CONFIG}", "give what has it"

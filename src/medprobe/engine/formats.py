@@ -7,6 +7,7 @@ import importlib.util
 import json
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from medprobe.core.checkpoints import (
     ADAPTER,
+    CONFIG,
     TEMPLATES,
     TOKENIZER,
     VOCABULARIES,
@@ -28,7 +30,7 @@ from medprobe.engine.inspection import AUTO_CLASSES
 ENDING: Final = ".gguf"
 MAGIC: Final = b"GGUF"
 EMBEDDINGS: Final = re.compile(  # what PEFT puts around the name of a layer of embeddings
-    r"^base_model\.model\.|(\.modules_to_save|\.original_module|\.base_layer)*\.weight$"
+    r"^base_model\.model\.|(\.modules_to_save|\.original_module|\.base_layer|\.token_adapter)*\.weight$"
 )
 
 
@@ -80,8 +82,13 @@ def merge(folder: Path, adapter: Path) -> None:
     Where the adapter comes with a tokenizer or a template for chats, the checkpoint gets it.
     """
     _check_adapter(adapter)
+    if not (folder / CONFIG).is_file():
+        named = _read_adapter(adapter).get("base_model_name_or_path") or "its model"
+        remedy = f"name {named} as hub and this as its adapter, or put both into one folder"
+        raise BadInput(adapter, "an adapter without the checkpoint below it", remedy)
     from peft import PeftModel, get_peft_model_state_dict
 
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # of PEFT
     base = _load_base(folder)
     try:
         embeddings = _fit_embeddings(base, adapter / ADAPTER[1])

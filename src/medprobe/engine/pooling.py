@@ -116,8 +116,15 @@ def _kind(name: str) -> str:
     return name.rpartition(".")[2] if name.startswith("sentence_transformers.") else name
 
 
+def _settings(path: Path) -> dict[str, Any]:
+    """Read a module's settings; a copy without its subfolders lacks them."""
+    if not path.is_file():
+        raise BadInput(path, "no such file", f"fetch the whole checkpoint, or {REMEDY}")
+    return read_object(path)
+
+
 def _modes(path: Path) -> tuple[str, ...]:
-    said = _optional(path)
+    said = _settings(path)
     named = said.get("pooling_mode") or [mode for name, mode in OLDER.items() if said.get(name)]
     modes = named if isinstance(named, list) else [str(named)]
     if not modes and "pooling_mode_mean_tokens" in said:  # true where no setting says it
@@ -129,7 +136,7 @@ def _modes(path: Path) -> tuple[str, ...]:
 
 def _dense(folder: Path, device: torch.device) -> Step:
     path = folder / "config.json"
-    said = _optional(path)
+    said = _settings(path)
     name = str(said.get("activation_function") or "torch.nn.modules.activation.Tanh")
     kind = getattr(torch.nn, name.rpartition(".")[2], None)
     full = f"{kind.__module__}.{kind.__name__}" if isinstance(kind, type) else ""
