@@ -89,6 +89,10 @@ def test_a_partitioned_folder_gives_its_rows_their_relation(tmp_path: Path) -> N
     table.drop(columns="relation").to_parquet(tmp_path / "facts/part-00000-of-00002.parquet")
     with pytest.raises(BadInput, match=r"part-00000.*row 1: no field 'relation'"):
         list(facts.read(tmp_path / "facts"))  # a shard's name is no relation
+    gap = table.assign(relation=["causes", None])
+    gap.to_parquet(tmp_path / "gap", partition_cols=["relation"])
+    with pytest.raises(BadInput, match="row 1: no field 'relation'"):
+        list(facts.read(tmp_path / "gap"))
     (tmp_path / "other/x").mkdir(parents=True)
     table.to_parquet(tmp_path / "other/x/part.parquet")
     with pytest.raises(BadInput, match="in subfolders only where they are relation=NAME"):

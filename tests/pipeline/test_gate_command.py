@@ -103,7 +103,8 @@ def test_a_good_table_passes_and_is_built_once(project: Path) -> None:
 def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Path) -> None:
     shutil.rmtree(project / "outputs")
     shutil.rmtree(project / ".dvc/cache")
-    write_tables(project, good=GOOD.replace("shock", "chills"), empty=NO_OBJECT, twice=ONE_PROMPT)
+    good = GOOD + "zinc,treats,Fever\nquinine,treats,malaria\ncodeine,treats,cough\n"
+    write_tables(project, good=good, empty=NO_OBJECT, twice=ONE_PROMPT)
     code, out = run_workflow(project)
     assert code == 2
     *_, last = lines = out.splitlines()
@@ -114,6 +115,7 @@ def test_each_broken_benchmark_is_reported_and_the_good_one_checked(project: Pat
     assert "2 rows, the first is data/tables/twice.csv, line 2 (row 1, treats/A)" in twice
     [count] = [line for line in lines if " checks passed, 2 failed, " in line]
     assert max(map(lines.index, (empty, twice))) < lines.index(count)
+    assert "good: another name looks the same: data/tables/good.csv, line 2 (row " in out
     assert "data/tables/empty.csv, line 3: object is " in page(project, "empty")
     assert "row 2, treats/B" in page(project, "twice")
     assert "required checks passed" in page(project, "good")

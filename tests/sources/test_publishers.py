@@ -63,6 +63,26 @@ def test_a_signed_file_is_told_from_another_one(
     assert verdict.startswith("as published (") and "unsigned: below/own.csv" in verdict
 
 
+@pytest.mark.parametrize("numbers", ["", "nine|45", "9|", "|"])
+def test_a_list_that_says_nothing_of_a_file_signs_nothing(tmp_path: Path, numbers: str) -> None:
+    (folder := tmp_path / "source").mkdir()
+    (folder / "MRSTY.RRF").write_bytes(CONTENT)
+    (folder / "MRFILES.RRF").write_text(f"MRSTY.RRF|Types|CUI,TUI|2|{numbers}\n")
+    assert compare(tmp_path, ["source"]) == {"source": "unsigned"}
+
+
+@pytest.mark.parametrize("sign", [umls, umls_sums, physionet, pubmed, md5sum])
+def test_a_list_of_another_editor_is_read(tmp_path: Path, sign: Callable[[Path], str]) -> None:
+    (folder := tmp_path / "source").mkdir()
+    (folder / sign(folder)).write_bytes(CONTENT)
+    for path in folder.iterdir():
+        if path.read_bytes() != CONTENT:
+            text = path.read_text().replace("\n", "\r\n")
+            path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    [verdict] = compare(tmp_path, ["source"]).values()
+    assert verdict.startswith("as published (")
+
+
 @pytest.mark.parametrize("source", ["medlama", "lama", "diskne", "sentences"])
 def test_released_files_are_as_published_and_one_other_byte_is_named(
     tmp_path: Path, released_data: FolderOf, source: str

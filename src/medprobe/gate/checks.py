@@ -40,10 +40,10 @@ CONTEXT: Final = "context"  # the parameter of checks that need other tables
 class Context:
     """A run of the gate, for checks that need more than their own values.
 
-    `tables` are all validated tables, by name, and `places` says where rows are in their source. A
-    check adds to `reasons` why a row fails, by its own name and the row's id: what can always be
-    shown, and text of the data, which can be licensed. `computed` holds what takes long and several
-    checks need, by a name.
+    `tables` are all validated tables, by name, and `places` says where rows are in their source, by
+    their ids, or by their table and number. A check adds to `reasons` why a row fails, by its own
+    name and the row's id: what can always be shown, and text of the data, which can be licensed.
+    `computed` holds what takes long and several checks need, by a name.
     """
 
     tables: Mapping[str, pd.DataFrame]

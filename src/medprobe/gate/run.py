@@ -72,7 +72,7 @@ def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress)
     )
     results = sorted(outcome.results, key=lambda result: result.expectation_config.meta["number"])
     checks = [
-        {**entry.model_dump(), **_outcome(result, entry, suite.row_id, text, context)}
+        {**entry.model_dump(), **_outcome(result, entry, suite, text, context)}
         for entry, result in zip(suite.entries, results, strict=True)
     ]
     bar.advance_to(bar.count + len(checks))
@@ -81,7 +81,7 @@ def _run(suite: Suite, context: Context, source: Any, text: bool, bar: Progress)
 
 
 def _outcome(
-    result: Any, entry: SuiteEntry, row_id: list[str], text: bool, context: Context
+    result: Any, entry: SuiteEntry, suite: Suite, text: bool, context: Context
 ) -> dict[str, Any]:
     """The parts of Great Expectations' result that a report has."""
     details = result.result
@@ -100,7 +100,7 @@ def _outcome(
         "failing": len(rows),
         "examples": [
             {
-                **_failing(row, row_id, text, context, entry.type),
+                **_failing(row, suite, text, context, entry.type),
                 "fault": describe(entry.type, entry.kwargs, row),
             }
             for row in rows[:EXAMPLES]
@@ -116,9 +116,10 @@ def _exception(message: str, text: bool) -> str:
 
 
 def _failing(
-    row: dict[str, Any], row_id: list[str], text: bool, context: Context, check: str
+    row: dict[str, Any], suite: Suite, text: bool, context: Context, check: str
 ) -> dict[str, Any]:
     """A failing row: its number, its id, the check's reason, and the columns' values."""
+    row_id, number = suite.row_id, int(row[NUMBER])
     name = " ".join(str(row[column]) for column in row_id)
     values = {
         column: _plain(value)
@@ -128,8 +129,8 @@ def _failing(
     if reason := context.reasons.get((check, name)):
         place, detail = reason
         values["reason"] = f"{place}: {detail}" if text and detail else place
-    place = context.places.get(name, "")
-    return {"number": int(row[NUMBER]), "row": name, "place": place, **values}
+    place = context.places.get(name) or context.places.get(f"{suite.table} {number}", "")
+    return {"number": number, "row": name, "place": place, **values}
 
 
 def _plain(value: Any) -> Any:

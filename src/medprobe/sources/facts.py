@@ -37,6 +37,7 @@ CORRECT: Final = "correct its path in params.yaml"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 SHARD: Final = re.compile(r"(part|shard|chunk)?[-_.]?\d+.*|.*\d+[-_]of[-_]\d+.*|[\da-f-]{32,}.*")
 PARTITION: Final = re.compile(r"(\w+)=(.*)")  # of a folder, as pandas, Spark and Polars name it
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"  # what they name a folder of rows without a value
 SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
 PROMPT: Final = "prompt_"  # begins the name of a column of prompts; the rest names the wording
 
@@ -203,7 +204,8 @@ def _partition(file: Path) -> dict[str, str] | None:
     fields = {part[1]: unquote(part[2]) for part in parts if part}
     if len(fields) < len(parts):
         return None
-    return fields if fields or SHARD.fullmatch(file.stem) else {"relation": file.stem}
+    fields = {name: value for name, value in fields.items() if value != NO_VALUE}
+    return fields if parts or SHARD.fullmatch(file.stem) else {"relation": file.stem}
 
 
 def _table_rows(file: Path) -> Iterator[SourceRow]:

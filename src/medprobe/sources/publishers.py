@@ -87,7 +87,7 @@ def _listed(folder: Path) -> dict[str, Signature]:
     found: dict[str, Signature] = {}
     for pattern in LISTS:
         for path in sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")]):
-            for line in path.read_text("utf-8", errors="replace").splitlines():
+            for line in path.read_text("utf-8-sig", errors="replace").splitlines():
                 name, signature = _signature(path, line)
                 found[name] = signature if signature.sum else found.get(name, signature)
     return found
@@ -96,8 +96,9 @@ def _listed(folder: Path) -> dict[str, Signature]:
 def _signature(path: Path, line: str) -> tuple[str, Signature]:
     if path.name == "MRFILES.RRF":  # name, description, columns and their number, rows, bytes
         name, *_, rows, size = [*line.split("|"), "", "", "", "", "", ""][:6]
-        numbers = (int(size), int(rows)) if size.isdigit() and rows.isdigit() else (None, None)
-        return Path(name).name, Signature(_release(path), *numbers)
+        if not (size.isdigit() and rows.isdigit()):
+            return "", Signature("")
+        return Path(name).name, Signature(_release(path), int(size), int(rows))
     if not (found := SUM.fullmatch(line.strip())):
         return "", Signature("")
     name = found["before"] or found["behind"] or path.name.removesuffix(path.suffix)

@@ -62,7 +62,7 @@ def test_columns_in_lower_case_are_read(tmp_path: Path) -> None:
     assert skipped == {"marked as an error": 1}
 
 
-@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "folders"])
 @pytest.mark.parametrize("edition", ["III", "IV"])
 def test_both_editions_of_mimic_are_read_in_each_form(
     tmp_path: Path, edition: str, form: str
@@ -73,7 +73,10 @@ def test_both_editions_of_mimic_are_read_in_each_form(
     name = "TEXT" if edition == "III" else "text"
     table = pd.DataFrame({**columns, "subject_id": [7, 8], name: ["first", "second"]})
     path = tmp_path / f"notes.{form}"
-    table.to_parquet(path) if form == "parquet" else table.to_csv(path, index=False)
+    if form == "folders":
+        table.to_parquet(path, partition_cols=["CATEGORY" if edition == "III" else "note_type"])
+    else:
+        table.to_parquet(path) if form == "parquet" else table.to_csv(path, index=False)
     expected = [Document("1", "first", "Radiology"), Document("2-RR-1", "second", "Radiology")]
     assert list(notes.read(path, Counter())) == expected[: 1 if edition == "III" else 2]
 

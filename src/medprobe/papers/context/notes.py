@@ -63,8 +63,10 @@ def _rows(path: Path) -> Iterator[tuple[str, Note]]:
     if path.suffix.lower() != ".parquet":
         yield from read_csv_records(path, Note, GET, name_column=_column)
         return
+    given = dict(part.split("=", 1) for part in path.parent.parts if "=" in part)  # note_type=DS
     for where, row in read_parquet_rows(path):
-        fields = {_column(name): "" if pd.isna(v) else str(v) for name, v in row.items()}
+        values = {**given, **row}.items()
+        fields = {_column(name): "" if pd.isna(v) else str(v) for name, v in values}
         yield where, validate(where, fields, Note, GET)
 
 

@@ -55,7 +55,7 @@ def validate(name: str, params: Params) -> None:
         params=params,
         out=places.VALIDATION / name,
         published=Metadata.read(about).published if about.is_file() else {},
-        rows=_places(folder / f"{PLACES}.csv"),
+        rows=_places(folder / f"{PLACES}.csv", benchmark_tables),
     )
     write_whole(passed, "passed\n")
 
@@ -89,12 +89,21 @@ def run_gate(
     _report_failures(name, reports, published, files, out)
 
 
-def _places(path: Path) -> dict[str, str]:
-    """Where queries are in their source, if their builder says so."""
+def _places(path: Path, tables: BenchmarkTables) -> dict[str, str]:
+    """Where queries are in their source, if their builder says so, and each candidate first."""
     if not path.is_file():
         return {}
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    return dict(zip(table["query_id"], table["place"], strict=True))
+    by_query = dict(zip(table["query_id"], table["place"], strict=True))
+    first: dict[tuple[str, str], str] = {}
+    for query, subset, ids in tables.queries[["query_id", "subset", "answer_ids"]].itertuples(
+        index=False, name=None
+    ):
+        for id_ in ids:
+            first.setdefault((subset, id_), by_query.get(query, ""))
+    keys = tables.candidates[["subset", "id"]].itertuples(index=False, name=None)
+    by_number = {f"candidates {n}": first.get(key, "") for n, key in enumerate(keys, start=1)}
+    return by_query | by_number
 
 
 def _read(
