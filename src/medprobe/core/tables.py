@@ -357,6 +357,19 @@ def lists_outranking(predictions: pd.DataFrame) -> bool:
     return AHEAD in predictions and bool(predictions[AHEAD].any())
 
 
+def list_replicates(path: Path) -> dict[str, list[str]]:
+    """Return the replicates of each variant of a prediction table."""
+    keys = ["variant", "replicate"]
+    # As dictionaries: a large table has millions of rows, and few variants.
+    with whole_table(path):
+        runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
+    runs = runs.group_by(keys).aggregate([])
+    replicates: dict[str, list[str]] = {}
+    for variant, replicate in zip(*(runs[key].to_pylist() for key in keys), strict=True):
+        replicates.setdefault(variant, []).append(replicate)
+    return replicates
+
+
 def read_predictions(
     path: Path, wanted: Callable[[str], bool] = lambda variant: True, *, first: bool = False
 ) -> Iterator[pd.DataFrame]:
@@ -374,14 +387,7 @@ def read_predictions(
         BadInput: A column is missing, or a score is not a number.
     """
     check_columns(path, PREDICTION_COLUMNS)
-    keys = ["variant", "replicate"]
-    # As dictionaries: a large table has millions of rows, and few variants.
-    with whole_table(path):
-        runs = pq.read_table(path, columns=keys, read_dictionary=keys).unify_dictionaries()
-    runs = runs.group_by(keys).aggregate([])
-    replicates: dict[str, list[str]] = {}
-    for variant, replicate in zip(*(runs[key].to_pylist() for key in keys), strict=True):
-        replicates.setdefault(variant, []).append(replicate)
+    replicates = list_replicates(path)
     for variant in sorted(filter(wanted, replicates)):
         filters = [("variant", "==", variant)]
         if first:

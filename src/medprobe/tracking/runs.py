@@ -24,6 +24,7 @@ from medprobe.core.tables import (
     Metadata,
     candidate_hash,
     count_rows,
+    list_replicates,
     lists_outranking,
     metric_of_predictions,
     read_predictions,
@@ -212,11 +213,15 @@ def _parts(
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
     parts: dict[str, Content] = {}
-    for predictions in read_predictions(path):
-        for (variant, replicate), rows in predictions.groupby(["variant", "replicate"], sort=True):
+    for variant, replicates in sorted(list_replicates(path).items()):
+        if any(replicates):
+            [rows] = read_predictions(path, variant.__eq__)
+        for replicate in sorted(replicates):
             about = {"variant": variant or "default", "replicate": replicate}
             varied = swept_settings(variant)  # so that runs can be drawn over them
-            scores = scorer.score(rows, tables, quick) if replicate else variant_scores
+            scores = variant_scores
+            if replicate:
+                scores = scorer.score(rows[rows["replicate"] == replicate], tables, quick)
             own = {name: scores[name] for name in scores if name == about["variant"]}
             numbers = headlines(_rows(path, own), metadata, edges=False)
             parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import pandas as pd
-import pyarrow.parquet as pq
 
-from medprobe.core.tables import Metadata
+from medprobe.core.tables import Metadata, list_replicates
 from medprobe.core.variants import curve, swept_settings
 from medprobe.metrics import catalog
 from medprobe.metrics.results import (
@@ -216,8 +215,8 @@ def find_rewirings(result: SingleResult) -> list[Pass]:
     """The rewirings of the model that the method probed: on its sets, and of its sweeps."""
     if result.method != "contrastive":
         return []
-    replicates = pq.read_table(result.path, columns=["replicate"])["replicate"]
-    sets = sorted({*replicates.unique().to_pylist()} - {""})
+    replicates = list_replicates(result.path).values()
+    sets = sorted({name for names in replicates for name in names} - {""})
     start = f"{result.method}.sweeps."
     values: list[tuple[str, str]] = []
     for name, listed in result.settings.items():
