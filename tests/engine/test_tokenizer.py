@@ -177,3 +177,13 @@ def test_a_broken_file_of_a_tokenizer_is_named(
     (folder / name).write_text(content)
     with pytest.raises(BadInput, match=f"{name}: not a configuration"):
         load_tokenizer(folder, read_config(folder))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", *DESCRIBED])
+def test_a_byte_order_mark_is_named(tiny_model: FolderOf, tmp_path: Path, name: str) -> None:
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
+    path = folder / name
+    text = path.read_text("utf-8") if path.is_file() else "{}"
+    path.write_text(text, encoding="utf-8-sig")
+    with pytest.raises(BadInput, match=f"{name}: begins with a byte order mark; save it as"):
+        load_tokenizer(folder, read_config(folder))

@@ -1,5 +1,6 @@
 """How a checkpoint's texts become tokens: as its tokenizer.json says, where it has one."""
 
+from codecs import BOM_UTF8
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,9 @@ def load_tokenizer(folder: Path, config: Any) -> Any:
         remedy = "fetch the checkpoint again, with its tokenizer"
         raise BadInput(folder, f"no tokenizer: none of {', '.join(VOCABULARIES)}", remedy)
     described = [folder / name for name in DESCRIBED]
+    for path in (folder / "tokenizer.json", *described):
+        if path.is_file() and _has_mark(path):
+            raise BadInput(path, "begins with a byte order mark", "save it as UTF-8 without one")
     said, *_ = (read_object(path) if path.is_file() else {} for path in described)
     own = _read_own(folder / "tokenizer.json")
     try:
@@ -100,6 +104,11 @@ def write_lower_case(folder: Path) -> None:
     backend.normalizer = normalizer
     tokenizer.do_lower_case = True  # what is written in tokenizer_config.json
     tokenizer.save_pretrained(folder)
+
+
+def _has_mark(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(BOM_UTF8)) == BOM_UTF8
 
 
 def _read_own(path: Path) -> Tokenizer | None:
