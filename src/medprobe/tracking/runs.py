@@ -214,13 +214,13 @@ def _parts(
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
     parts: dict[str, Content] = {}
     for variant, replicates in sorted(list_replicates(path).items()):
-        if any(replicates):
+        if len(replicates) > 1:
             [rows] = read_predictions(path, variant.__eq__)
         for replicate in sorted(replicates):
             about = {"variant": variant or "default", "replicate": replicate}
             varied = swept_settings(variant)  # so that runs can be drawn over them
             scores = variant_scores
-            if replicate:
+            if len(replicates) > 1:
                 scores = scorer.score(rows[rows["replicate"] == replicate], tables, quick)
             own = {name: scores[name] for name in scores if name == about["variant"]}
             numbers = headlines(_rows(path, own), metadata, edges=False)
