@@ -164,6 +164,17 @@ def test_a_lock_of_other_data_is_reported(project: Path, *, pinned: bool) -> Non
     assert pinned != ("data.dvc: was out of date for data/" in out)
 
 
+def test_a_pin_that_lost_a_source_is_not_to_be_committed(project: Path) -> None:
+    (project / "data/tables/good.csv").unlink()
+    out = run(project, "medprobe gate").stdout
+    assert "data/tables/good.csv: missing" in out
+    assert "data.dvc: written without what is missing; `git checkout data.dvc` takes " in out
+    assert "commit it as it is now" not in out
+    restored = run(project, "git checkout --quiet data.dvc && dvc checkout --quiet data.dvc")
+    assert restored.returncode == 0
+    assert (project / "data/tables/good.csv").read_text() == GOOD
+
+
 def test_the_workflow_pulls_what_data_dvc_names(project: Path) -> None:
     add = "dvc remote add --default store ../store"
     assert run(project, f"{add} && dvc push --quiet data.dvc").returncode == 0

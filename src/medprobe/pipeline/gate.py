@@ -43,11 +43,10 @@ def gate(params: Params, base: str) -> None:
         differing = _differing()
         failures, log = _run(group)
         differing |= _differing()
+    missing = missing_sources(list_sources(params, places.DATA)) if failures else []
     lines = _summary(params.benchmark_names, failures)
-    if failures:
-        missing = missing_sources(list_sources(params, places.DATA))
-        lines += [f"{places.DATA / source}: missing" for source in missing]
-    lines += [*_edited_suites(base), *_unlike_record(differing)]
+    lines += [f"{places.DATA / source}: missing" for source in missing]
+    lines += [*_edited_suites(base), *_unlike_record(differing, lost=bool(missing))]
     print("\n".join(lines))
     _write_for_github(lines, log)
     if failures:
@@ -173,11 +172,14 @@ def _differing() -> set[str]:
         raise dvc_error(error) from None
 
 
-def _unlike_record(differing: set[str]) -> list[str]:
-    """Say what to do where the change's records are of other data."""
+def _unlike_record(differing: set[str], *, lost: bool) -> list[str]:
+    """Say what to do where the change's records are of other data, or of `lost` ones."""
     pins = sorted(name for name in differing if name.endswith(".dvc"))
     stages, lines = sorted(differing.difference(pins)), []
-    if pins:
+    if pins and lost:
+        remedy = f"`git checkout {' '.join(pins)}` takes that back"
+        lines.append(f"{', '.join(pins)}: written without what is missing; {remedy}")
+    elif pins:
         problem = f"was out of date for {places.DATA}/; commit it as it is now"
         lines.append(f"{', '.join(pins)}: {problem}")
     if stages:
