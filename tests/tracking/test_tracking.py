@@ -99,7 +99,11 @@ def test_results_are_logged_once() -> None:
     results = {run.info.run_name: run for run in runs()}
     assert set(results) == {"taught · contrastive", "untaught · contrastive"}
     assert len(runs()) == 2
-    assert len(runs(role="part")) == 2 * 4 * 2  # models, variants, replicates
+    children = [run.data.params for run in runs(role="part") if run.data.tags["model"] == "taught"]
+    found = sorted((child["variant"], child["replicate"]) for child in children)
+    sets, steps = ("set-0", "set-1"), ("step-50", "step-100")
+    two = [(variant, name) for variant in ("default", "original") for name in sets]
+    assert found == sorted([*two, *((step, "") for step in steps)])
     metrics = results["taught · contrastive"].data.metrics
     assert metrics["acc_at_1"] == 0.75
     assert metrics["acc_at_1_low"] < 0.75 < metrics["acc_at_1_high"]

@@ -37,6 +37,7 @@ from medprobe.metrics import Scores, Scoring
 from medprobe.metrics.results import (
     COMPARISON,
     cached,
+    is_compared,
     primary_metric,
     scores_key,
     to_rows,
@@ -204,27 +205,33 @@ def _candidates(folder: Path) -> dict[str, str]:
 def _parts(
     path: Path, metadata: Metadata, scoring: Scoring, variant_scores: Scores
 ) -> dict[str, Content]:
-    """The metrics of each variant and replicate, where there are several.
+    """The metrics of each variant, and of its replicates, where there are several.
 
-    `variant_scores` are the scores of the variants, which are those of the only replicate where
-    there is one.
+    A setting of a sweep is one point of a line, the mean over its replicates: a sweep over ten
+    sentence sets would have hundreds of runs that nobody opens. `variant_scores` are the scores of
+    the variants.
     """
     tables = BenchmarkTables.read(places.BENCHMARKS / path.stem)
     scorer = metrics.find(metric_of_predictions(path))
     quick = replace(scoring, params=scoring.params.model_copy(update={"bootstrap": 1}), facts=None)
+    replicates = list_replicates(path)
+    several = {name for name, own in replicates.items() if is_compared(name) and len(own) > 1}
+    scores_of = {
+        (name, own[0] if len(own) == 1 else ""): variant_scores
+        for name, own in replicates.items()
+        if name not in several
+    }
+    for of_variant in read_predictions(path, several.__contains__):
+        for (variant, replicate), rows in of_variant.groupby(["variant", "replicate"]):
+            scores_of[variant, replicate] = scorer.score(rows, tables, quick)
     parts: dict[str, Content] = {}
-    for variant, replicates in sorted(list_replicates(path).items()):
-        if len(replicates) > 1:
-            [rows] = read_predictions(path, variant.__eq__)
-        for replicate in sorted(replicates):
-            about = {"variant": variant or "default", "replicate": replicate}
-            varied = swept_settings(variant)  # so that runs can be drawn over them
-            scores = variant_scores
-            if len(replicates) > 1:
-                scores = scorer.score(rows[rows["replicate"] == replicate], tables, quick)
-            own = {name: scores[name] for name in scores if name == about["variant"]}
-            numbers = headlines(_rows(path, own), metadata, edges=False)
-            parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)
+    for variant, replicate in sorted(scores_of):
+        about = {"variant": variant or "default", "replicate": replicate}
+        varied = swept_settings(variant)  # so that runs can be drawn over them
+        scores = scores_of[variant, replicate]
+        own = {name: scores[name] for name in scores if name == about["variant"]}
+        numbers = headlines(_rows(path, own), metadata, edges=False)
+        parts[" · ".join(filter(None, about.values()))] = Content(numbers, about | varied)
     return parts if len(parts) > 1 else {}
 
 
