@@ -88,12 +88,12 @@ def merge(folder: Path, adapter: Path) -> None:
         raise BadInput(adapter, "an adapter without the checkpoint below it", remedy)
     from peft import PeftModel, get_peft_model_state_dict
 
-    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # of PEFT
     base = _load_base(folder)
     try:
         embeddings = _fit_embeddings(base, adapter / ADAPTER[1])
-        adapted = PeftModel.from_pretrained(base, adapter)
-        expected = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # PEFT's calls
+            adapted = PeftModel.from_pretrained(base, adapter)
+            expected = {*get_peft_model_state_dict(adapted, save_embedding_layers=False)}
         with safe_open(adapter / ADAPTER[1], framework="pt") as weights:
             if difference := (expected ^ {*weights.keys()}) - embeddings:
                 raise ValueError(

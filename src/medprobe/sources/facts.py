@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 import pandas as pd
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
 from medprobe.core.errors import BadInput
 from medprobe.core.tables import ORIGINAL
-from medprobe.sources.parquet import read_parquet_rows
+from medprobe.sources.parquet import partition_fields, read_parquet_rows
 from medprobe.sources.records import (
     Name,
     NameList,
@@ -36,8 +35,6 @@ SourceRow = tuple[str, dict[str, Any]]  # file and line, and its fields
 CORRECT: Final = "correct its path in params.yaml"
 LARGEST: Final = 2**30  # bytes of a parquet file, unzipped
 SHARD: Final = re.compile(r"(part|shard|chunk)?[-_.]?\d+.*|.*\d+[-_]of[-_]\d+.*|[\da-f-]{32,}.*")
-PARTITION: Final = re.compile(r"(\w+)=(.*)")  # of a folder, as pandas, Spark and Polars name it
-NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"  # what they name a folder of rows without a value
 SPACE: Final = ("answer_space_labels", "answer_space")  # lm-pub-quiz's names of the field
 PROMPT: Final = "prompt_"  # begins the name of a column of prompts; the rest names the wording
 
@@ -200,12 +197,13 @@ def _partition(file: Path) -> dict[str, str] | None:
     >>> _partition(Path("relation=may%20treat/part-0.parquet")), _partition(Path("a/b.csv"))
     ({'relation': 'may treat'}, None)
     """
-    parts = [PARTITION.fullmatch(folder) for folder in file.parts[:-1]]
-    fields = {part[1]: unquote(part[2]) for part in parts if part}
-    if len(fields) < len(parts):
+    folders = file.parts[:-1]
+    if not folders:
+        return {} if SHARD.fullmatch(file.stem) else {"relation": file.stem}
+    fields = partition_fields(folders)
+    if len(fields) < len(folders):
         return None
-    fields = {name: value for name, value in fields.items() if value != NO_VALUE}
-    return fields if parts or SHARD.fullmatch(file.stem) else {"relation": file.stem}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _table_rows(file: Path) -> Iterator[SourceRow]:

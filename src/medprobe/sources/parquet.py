@@ -1,12 +1,26 @@
-"""Rows of a Parquet file, read as a stream."""
+"""Rows of a Parquet file, read as a stream, and the fields that its folders give them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from medprobe.core.errors import BadInput
 
 MOST_ROWS: Final = 10_000_000
+PARTITION: Final = re.compile(r"(\w+)=(.*)")  # of a folder, as pandas, Spark and Polars name it
+NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"  # what they name a folder of rows without a value
+
+
+def partition_fields(folders: Iterable[str]) -> dict[str, str | None]:
+    """Return the fields that folders give the rows of their files.
+
+    >>> partition_fields(["data", "relation=may%20treat", f"year={NO_VALUE}"])
+    {'relation': 'may treat', 'year': None}
+    """
+    parts = filter(None, map(PARTITION.fullmatch, folders))
+    return {part[1]: None if part[2] == NO_VALUE else unquote(part[2]) for part in parts}
 
 
 def read_parquet_rows(

@@ -11,7 +11,7 @@ from typing import Final
 import pandas as pd
 
 from medprobe.papers.context.texts import Document, Reader
-from medprobe.sources.parquet import read_parquet_rows
+from medprobe.sources.parquet import partition_fields, read_parquet_rows
 from medprobe.sources.records import Flag, Name, Record, read_csv_records, validate
 
 COLUMNS: Final = [
@@ -63,7 +63,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Note]]:
     if path.suffix.lower() != ".parquet":
         yield from read_csv_records(path, Note, GET, name_column=_column)
         return
-    given = dict(part.split("=", 1) for part in path.parent.parts if "=" in part)  # note_type=DS
+    given = partition_fields(path.parent.parts)
     for where, row in read_parquet_rows(path):
         values = {**given, **row}.items()
         fields = {_column(name): "" if pd.isna(v) else str(v) for name, v in values}
